@@ -6,7 +6,7 @@ import { isSlip } from './doubt/slip.ts';
 import { asHearsay } from './text/hearsay.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './text/sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
-import { readStructure, type ErrorStructure } from './structure.ts';
+import { isUnsent, readStructure, type ErrorStructure } from './structure.ts';
 import { reasonOfRefusal, senseOfText, senseOfWords } from './text/message.ts';
 import type { Speaker } from './text/words.ts';
 
@@ -145,8 +145,8 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   // The name of an error alone is no proof: a tool that has done its work can throw one of any name.
   const isRefusal = !isOwnFault(structure.rpc ?? known) && (structure.rpc !== undefined || found?.isName !== true);
   if (listed !== undefined) {
-    // A code of JSON-RPC's is an answer of a server: what it says beside it was a step of its tool's.
-    const isOwn = known === structure.code || !isSlip(structure.code ?? '');
+    // Beside a code of JSON-RPC's, or in a body, a server tells of a step of its own: it has been asked.
+    const isOwn = known === structure.code || !(isSlip(structure.code ?? '') || isUnsent(known));
     const isProof = isRefusal && isOwn && !isWrapped(structure, codedDepth === Infinity ? 0 : codedDepth);
     return { structure, status: undefined, code, sense: listed, isProof };
   }

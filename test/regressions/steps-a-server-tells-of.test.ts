@@ -56,15 +56,23 @@ describe.each<readonly [string, object]>([
   });
 });
 
-describe('a tool that throws what its own MCP client threw', () => {
-  it.each(['ECONNREFUSED', 'ThrottlingException'])('R-2.5 with %s in its data: it runs once', async (code) => {
+describe('a tool that throws what its own client threw', () => {
+  const refused = { code: 'ECONNREFUSED' };
+
+  it.each<readonly [string, object]>([
+    ['a step that was refused beside a code of JSON-RPC', { code: -32_603, data: refused }],
+    ['a step that was throttled beside a code of JSON-RPC', { code: -32_603, data: { code: 'ThrottlingException' } }],
+    ['a step that was refused in the body of an answer', { response: { status: 200, data: refused } }],
+    ['a step that was refused in an answer of GraphQL', { extensions: refused }],
+    ['a step that was refused beside a server’s own fault', { code: 'INTERNAL_SERVER_ERROR', data: refused }],
+  ])('R-2.5 with %s: it runs once', async (_what, fields) => {
     let paid = 0;
     const pay = tool({
       name: 'pay',
       policy: { effects: 'mutating', ...defaults },
       execute: () => {
         paid++;
-        throw new McpError(-32_603, 'paid, and could not send the receipt', { code });
+        throw Object.assign(new Error('paid, and could not send the receipt'), fields);
       },
     });
     expect(await createSpillway({ tools: [pay] }).execute({ toolName: 'pay' })).toMatchObject({

@@ -129,7 +129,7 @@ class Writer {
         else this.#container(before, value);
         return;
       case 'undefined':
-        this.#refuse('is undefined', 'give null, or leave it out');
+        this.#refuse('is undefined', 'give null');
       case 'bigint':
         this.#refuse('is a bigint, which is no JSON', 'give it as a string');
       case 'function':
@@ -164,13 +164,13 @@ class Writer {
       Math.abs(value) < EXPONENT_FROM &&
       !this.#keepIntegers
     ) {
-      this.#refuse('is an integer beyond 2^53 - 1, where neighbours are one', 'give it as a string');
+      this.#refuse('is an integer beyond 2^53 - 1', 'give it as a string');
     }
     return String(value);
   }
 
   #container(before: string, value: object): void {
-    if (this.#parents.includes(value)) this.#refuse('stands inside itself', 'give data without cycles');
+    if (this.#parents.includes(value)) this.#refuse('stands inside itself', 'give no cycles');
     if (this.#parents.length >= this.#maxDepth)
       this.#refuse(`is deeper than ${this.#maxDepth} arrays and objects`, 'give flatter data');
     if (Array.isArray(value)) this.#array(before, value);
