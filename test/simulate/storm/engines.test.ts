@@ -89,6 +89,28 @@ const CASES: readonly Case[] = [
     },
     { defaults: { timeout_ms: 1_000, retry_policy: ONCE } },
   ],
+  [
+    'calls of two tools that are late at one instant: the budget is for who asked first',
+    {
+      servers: {
+        main: { latency: { constant_ms: 0 }, lost_answers: 0.5 },
+        spare: { latency: { constant_ms: 0 }, lost_answers: 0.3 },
+      },
+      tools: { a: { server: 'main' }, b: { server: 'spare' } },
+      plans: {
+        trip: {
+          nodes: [
+            { id: 'x', tool: 'b' },
+            { id: 'y', tool: 'a' },
+            { id: 'z', tool: 'b', needs: ['x'] },
+          ],
+        },
+      },
+      processes: 2,
+      clients: TURNS,
+    },
+    { retry_budget: { ratio: 0.1, min_per_second: 0 }, defaults: { timeout_ms: 500, circuit_breaker: false } },
+  ],
 ];
 
 describe('SIM-2 the fleet engine does what the layer does, to the call', () => {

@@ -36,8 +36,23 @@ export const givingWay = (time: SimulatedTime, work: () => void): Task => {
   return { cancel: () => step.cancel() };
 };
 
+/** By the time that they are of, and by duration. */
+const shared = new WeakMap<SimulatedTime, Map<number, StormDeadlines>>();
+
 /** Deadlines of one duration: set in order, so due in order, and served by one timer. */
 export class StormDeadlines {
+  /**
+   * Those of all tools and processes together: who asked first is told first, as by timers of each its own. Else one
+   * tool's attempts would take what a retry budget has left from another's, whenever both are late at one instant.
+   */
+  static of(time: SimulatedTime, ms: number): StormDeadlines {
+    const known = shared.get(time) ?? new Map<number, StormDeadlines>();
+    shared.set(time, known);
+    const deadlines = known.get(ms) ?? new StormDeadlines(time, ms);
+    known.set(ms, deadlines);
+    return deadlines;
+  }
+
   readonly #time: SimulatedTime;
   readonly #ms: number;
   #entries: Entry[] = [];

@@ -105,7 +105,7 @@ export class StormEngine implements Engine {
           guarded.breaker === undefined
             ? undefined
             : new PureBreaker(guarded.breaker, (state) => parts.breakerChanged(name, state)),
-        deadlines: new StormDeadlines(parts.time, limitOf(guarded)),
+        deadlines: StormDeadlines.of(parts.time, limitOf(guarded)),
         server,
         acts: actsAgain(parts, name),
         readings: { certain: new Map(), doubtful: new Map() },
