@@ -111,6 +111,44 @@ const CASES: readonly Case[] = [
     },
     { retry_budget: { ratio: 0.1, min_per_second: 0 }, defaults: { timeout_ms: 500, circuit_breaker: false } },
   ],
+  [
+    'calls of several processes that are late at one instant: each process has timers of its own',
+    {
+      servers: { main: { latency: { constant_ms: 900 } }, spare: { latency: { constant_ms: 200 }, workers: 10 } },
+      tools: { a: { server: 'main' }, c: { server: 'spare' } },
+      processes: 3,
+      clients: [{ tool: 'a', burst: { count: 101 } }],
+    },
+    { tools: { a: { timeout_ms: 200, alternatives: ['c'] }, c: { timeout_ms: 1_000 } } },
+  ],
+  [
+    'a slow answer that is final and asks to wait: a breaker that it opens is not told for how long',
+    {
+      servers: {
+        main: {
+          latency: { constant_ms: 50 },
+          errors: { rate: 0, status: 404, retry_after_ms: 100_000 },
+          bursts: [{ from_s: 1, to_s: 3, rate: 0.6 }],
+        },
+      },
+      tools: { a: { server: 'main' } },
+      clients: AT_ONCE,
+    },
+    { defaults: { circuit_breaker: { timeout_ms: 1_000, slow_call_ms: 40 } } },
+  ],
+  [
+    'probes of which one answers: the others have their time from then on',
+    {
+      servers: { main: { latency: { median_ms: 50, p99_ms: 400 }, errors: { rate: 0.2 } } },
+      tools: { a: { server: 'main' } },
+      clients: [{ poisson: { rate_per_s: 200 } }],
+    },
+    {
+      defaults: {
+        circuit_breaker: { timeout_ms: 100, window_size: 5, minimum_calls: 1, probes: 3, half_open_timeout_ms: 50 },
+      },
+    },
+  ],
 ];
 
 describe('SIM-2 the fleet engine does what the layer does, to the call', () => {

@@ -41,6 +41,12 @@ export class PureBreaker {
     return rejectionHintMs(this.#memory, this.#settings, atMs);
   }
 
+  /** An attempt gave a value: one that half-open waits for has shown that it is not stuck. */
+  progressed(permit: Permit, atMs: number): void {
+    if (this.#memory.type === 'half_open')
+      this.#become(decideBreaker(this.#memory, { type: 'progress', atMs, permit }, this.#settings)[0]);
+  }
+
   /** Ends a permit. */
   settle(permit: Permit, startedMs: number, atMs: number, outcome: BreakerOutcome, retryAfterMs?: number): void {
     const hint = retryAfterMs === undefined ? {} : { retryAfterMs };

@@ -36,23 +36,8 @@ export const givingWay = (time: SimulatedTime, work: () => void): Task => {
   return { cancel: () => step.cancel() };
 };
 
-/** By the time that they are of, and by duration. */
-const shared = new WeakMap<SimulatedTime, Map<number, StormDeadlines>>();
-
 /** Deadlines of one duration: set in order, so due in order, and served by one timer. */
 export class StormDeadlines {
-  /**
-   * Those of all tools and processes together: who asked first is told first, as by timers of each its own. Else one
-   * tool's attempts would take what a retry budget has left from another's, whenever both are late at one instant.
-   */
-  static of(time: SimulatedTime, ms: number): StormDeadlines {
-    const known = shared.get(time) ?? new Map<number, StormDeadlines>();
-    shared.set(time, known);
-    const deadlines = known.get(ms) ?? new StormDeadlines(time, ms);
-    known.set(ms, deadlines);
-    return deadlines;
-  }
-
   readonly #time: SimulatedTime;
   readonly #ms: number;
   #entries: Entry[] = [];
@@ -101,5 +86,25 @@ export class StormDeadlines {
       entry = this.#entries[++this.#head];
     }
     if (due.length > 0) givingWay(this.#time, () => due.forEach(expire));
+  }
+}
+
+/**
+ * The deadlines of a process, by duration. Its tools share them, as those of a layer do: who asked first is told first.
+ * Else one tool's attempts would take what a retry budget has left from another's, whenever both are late at one
+ * instant.
+ */
+export class ProcessDeadlines {
+  readonly #time: SimulatedTime;
+  readonly #of = new Map<number, StormDeadlines>();
+
+  constructor(time: SimulatedTime) {
+    this.#time = time;
+  }
+
+  of(ms: number): StormDeadlines {
+    const deadlines = this.#of.get(ms) ?? new StormDeadlines(this.#time, ms);
+    this.#of.set(ms, deadlines);
+    return deadlines;
   }
 }

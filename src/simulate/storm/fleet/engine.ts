@@ -12,7 +12,7 @@ import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../../policy/
 import { streamOf } from '../chance.ts';
 import { Attempt } from './attempt.ts';
 import { PureBreaker } from './breaker.ts';
-import { StormDeadlines } from './deadlines.ts';
+import { ProcessDeadlines, type StormDeadlines } from './deadlines.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from '../engine.ts';
 import { PlanRun } from './plan-run.ts';
 import type { Server } from '../server.ts';
@@ -92,6 +92,7 @@ export class StormEngine implements Engine {
       names.map((name) => ({ name, policy: policyFor(parts, name), execute: () => undefined })),
       { profile: 'interactive', defaults: defaultsFor(parts), breakerKey: undefined },
     );
+    const deadlines = new ProcessDeadlines(parts.time);
     this.#acts = names.some((name) => actsAgain(parts, name));
     for (const name of names) {
       const guarded = registry.get(name);
@@ -105,7 +106,7 @@ export class StormEngine implements Engine {
           guarded.breaker === undefined
             ? undefined
             : new PureBreaker(guarded.breaker, (state) => parts.breakerChanged(name, state)),
-        deadlines: StormDeadlines.of(parts.time, limitOf(guarded)),
+        deadlines: deadlines.of(limitOf(guarded)),
         server,
         acts: actsAgain(parts, name),
         readings: { certain: new Map(), doubtful: new Map() },
@@ -165,6 +166,7 @@ export class StormEngine implements Engine {
   }
 
   #succeeded(call: FleetCall, permit: Permit | undefined, startedMs: number): void {
+    if (permit !== undefined) call.tool.breaker?.progressed(permit, this.#parts.time.now());
     this.#settle(call.tool, permit, startedMs, 'success');
     call.ended({ succeeded: true, refused: false });
   }
@@ -172,7 +174,8 @@ export class StormEngine implements Engine {
   #attemptFailed(call: FleetCall, permit: Permit | undefined, startedMs: number, thrown: ToolExecutionError): void {
     const { error, classification, outcome } = readingOf(call.tool, thrown, call.doubt);
     if (error.uncertain) call.doubt = true;
-    this.#settle(call.tool, permit, startedMs, outcome, error.retryAfterMs);
+    // What a good answer asks to wait is for the call; a breaker that its slowness opens is not told.
+    this.#settle(call.tool, permit, startedMs, outcome, outcome === 'failure' ? error.retryAfterMs : undefined);
     this.#failed(call, error, classification, true);
   }
 
