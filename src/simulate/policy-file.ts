@@ -50,10 +50,49 @@ export function readYamlAs<T>(schema: z.ZodType<T>, text: string, what: string, 
   const [first] = parsed.error.issues;
   const issue = first === undefined ? first : innermost(first);
   return fail(
-    issue?.message ?? 'it does not fit',
+    issue === undefined ? 'it does not fit' : worded(issue),
     (issue?.path ?? []).map((key) => (typeof key === 'number' ? key : String(key))),
   );
 }
+
+/** What follows where a key is one that people look for here. */
+const KEYS_OF_ANOTHER_PLACE: Readonly<Record<string, string>> = {
+  hedge: '; a hedge is an operator around the work of a tool, which no policy of a layer has, and no engine simulates',
+};
+
+/** What is wrong, in words; a key that is not there may be known from elsewhere. */
+const worded = (issue: z.core.$ZodIssue): string => {
+  if (issue.code !== 'unrecognized_keys') return issue.message;
+  const known = issue.keys.find((key) => Object.hasOwn(KEYS_OF_ANOTHER_PLACE, key));
+  return `${issue.message}${known === undefined ? '' : KEYS_OF_ANOTHER_PLACE[known]}`;
+};
+
+/**
+ * Holds a policy that code gives to what a file of it is held to: a part that is passed over would change nothing, and
+ * be told as safe.
+ * @param what the policy's name, for messages
+ * @throws SimulationInputError that names the part
+ */
+export const checkPolicyShape = (policy: unknown, what: string): void => {
+  // The command takes the file's name for one that has none, however long it is.
+  const { name } = Object(policy) as { readonly name?: unknown };
+  const { error } = policyFileSchema.safeParse(typeof name === 'string' ? { ...Object(policy), name: 'x' } : policy);
+  const [first] = error?.issues ?? [];
+  if (first === undefined) return;
+  const issue = innermost(first);
+  const at = issue.path.length === 0 ? '' : `${issue.path.map(String).join('.')}: `;
+  throw new SimulationInputError(`${what}: ${at}${worded(issue)}`);
+};
+
+/**
+ * Holds options that code gives to those that there are: one that is misspelt would change nothing unheard.
+ * @throws SimulationInputError
+ */
+export const checkOptions = (of: string, options: object, known: readonly string[]): void => {
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown !== undefined)
+    throw new SimulationInputError(`${of} has no option ${JSON.stringify(unknown)}; it takes ${known.join(', ')}`);
+};
 
 /**
  * Reads a policy file.

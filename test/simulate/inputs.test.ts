@@ -1,7 +1,14 @@
 import { copyFileSync, linkSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SimulationInputError, replayTrace, simulate, type ScenarioFile } from '../../src/simulate/index.ts';
+import {
+  SimulationInputError,
+  replayTrace,
+  simulate,
+  type ReplayOptions,
+  type ScenarioFile,
+  type SimulateOptions,
+} from '../../src/simulate/index.ts';
 import { measure } from '../../src/simulate/storm/measures.ts';
 import { runStorm } from '../../src/simulate/storm/run.ts';
 import { folder, spillway, type Folder } from '../cli/support.ts';
@@ -45,6 +52,36 @@ describe('RPL-2 an option that a policy cannot have is refused, and changes noth
     expect(replay).toThrow(message);
   });
 
+  it.each([
+    [
+      'a hedge, which no policy of a layer has',
+      { policies: [{ defaults: { hedge: { delay_ms: 5 } } }] },
+      /"hedge"; a he/,
+    ],
+    ['a misspelt part', { policies: [{}, { tool: { pay: {} } }] }, /^policies\.1: Unrecognized key: "tool"/],
+    [
+      'an option of code in a file',
+      { policies: [{ tools: { pay: { timeoutMs: 5 } } }] },
+      /0: tools\.pay: .*"timeoutMs"/,
+    ],
+    ['an option that no file has', { policies: [{ tools: { pay: { mode: 'off' } } }] }, /tools\.pay: .*"mode"/],
+    ['nothing for a tool', { policies: [{ tools: { pay: null } }] }, /policies\.0: tools\.pay: .*null/],
+    ['nothing for a policy', { policies: [null] }, /policies\.0: .*null/],
+    ['a policy where a list belongs', { policies: {} }, /policies must be a list/],
+    ['a misspelt option', { sets: ['pay.timeoutMs=5'] }, /no option "sets"; it takes policies, set, rank, running/],
+    ['a setting where a list belongs', { set: 'pay.timeoutMs=5' }, /set must be a list of settings/],
+    ['a value where a list belongs', { rank: { 'pay.timeoutMs': 5 } }, /rank must be lists of values by option/],
+  ])('%s, for who has no types', (_, options, message) => {
+    const replay = (): unknown => replayTrace(trace, options as ReplayOptions);
+    expect(replay).toThrow(SimulationInputError);
+    expect(replay).toThrow(message);
+  });
+
+  it('a policy may have a name as long as a path', () => {
+    const [candidate] = replayTrace(trace, { policies: [{ name: 'p'.repeat(300) }] }).candidates;
+    expect(candidate?.verdict.code).toBe('safe');
+  });
+
   it('endless is off, in a grid as in a setting', () => {
     const { candidates } = replayTrace(trace, { rank: { 'pay.breaker.failureThreshold': [Infinity] } });
     expect(candidates.map(({ name }) => name)).toEqual(['pay.breaker.failureThreshold=off']);
@@ -56,6 +93,22 @@ describe('SIM-4 a simulation of what is not there is refused', () => {
     const run = (): unknown => simulate(SCENARIO, { policies: { next: { tools: { serach: { timeout_ms: 5 } } } } });
     expect(run).toThrow(SimulationInputError);
     expect(run).toThrow('policy next: there is no tool serach; there are search');
+  });
+
+  it.each([
+    [
+      'a hedge',
+      { policies: { next: { defaults: { hedge: {} } } } },
+      /^policy next: defaults: .*"hedge"; a hedge is an op/,
+    ],
+    ['a switch, which one engine would heed', { policies: { next: { tools: { search: { mode: 'off' } } } } }, /"mode"/],
+    ['a misspelt part', { policies: { next: { tool: {} } } }, /^policy next: Unrecognized key: "tool"/],
+    ['another engine', { engine: 'flete' }, /engine must be fidelity or fleet, not "flete"/],
+    ['a misspelt option', { seed: 5 }, /simulate has no option "seed"; it takes policies, seeds, engine, maxCalls/],
+  ])('%s', (_, options, message) => {
+    const run = (): unknown => simulate(SCENARIO, options as SimulateOptions);
+    expect(run).toThrow(SimulationInputError);
+    expect(run).toThrow(message);
   });
 
   it('an expectation is held against what was found, and not against its first six digits', () => {

@@ -1,6 +1,6 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { TraceEvent } from '../../contract/event.ts';
-import { SimulationInputError } from '../policy-file.ts';
+import { SimulationInputError, checkOptions, checkPolicyShape } from '../policy-file.ts';
 import { withPolicyFile, withSettings } from './change.ts';
 import { identified } from './identity-run.ts';
 import { refuseChanged, wholeTrace, type TraceInFile } from './trace/whole.ts';
@@ -77,6 +77,19 @@ const candidatesOf = (recorded: LayerPolicies, { policies = [], set = [], rank }
   });
 };
 
+/** What types promise, for who has none: the command's own options are checked before. */
+const checkGiven = (options: ReplayOptions): void => {
+  checkOptions('replayTrace', options, ['policies', 'set', 'rank', 'running']);
+  const { policies = [], set = [], rank = {} }: { readonly [K in keyof ReplayOptions]?: unknown } = options;
+  if (!Array.isArray(policies)) throw new SimulationInputError('policies must be a list of policies');
+  for (const [index, policy] of policies.entries()) checkPolicyShape(policy, `policies.${index}`);
+  if (!Array.isArray(set) || set.some((setting) => typeof setting !== 'string'))
+    throw new SimulationInputError('set must be a list of settings, such as ["pay.retry.maxAttempts=2"]');
+  const lists: unknown[] = typeof rank === 'object' && rank !== null ? Object.values(rank) : [rank];
+  if (!lists.every(Array.isArray))
+    throw new SimulationInputError('rank must be lists of values by option, such as { "pay.timeoutMs": [500, 1000] }');
+};
+
 const ORDER = { safe: 0, worse: 1, cannot_tell: 2 } as const;
 
 /** The best first: by verdict, then by who loses, then by successes, then by what it costs. */
@@ -100,6 +113,7 @@ const better = (a: WhatIf, b: WhatIf): number =>
  * console.log(candidates[0]?.verdict.text); // safe to ship
  */
 export function replayTrace(trace: readonly TraceEvent[] | TraceInFile, options: ReplayOptions = {}): ReplayReport {
+  checkGiven(options);
   const { rank, running = false } = options;
   const { recording, fates } = identified(wholeTrace(trace, running));
   refuseChanged(trace);

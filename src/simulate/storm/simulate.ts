@@ -1,6 +1,6 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
-import { SimulationInputError } from '../policy-file.ts';
+import { SimulationInputError, checkOptions, checkPolicyShape } from '../policy-file.ts';
 import { checkPolicies, checkScenario } from './scenario/check.ts';
 import { measure, type StormMeasures } from './measures.ts';
 import { runStorm, type EngineName, type StormRun } from './run.ts';
@@ -170,6 +170,8 @@ const outcomeOf = (scenario: ScenarioFile, name: string, seeds: readonly number[
   return { name, figures, expectations: expectationsOf(scenario, name, measures), series };
 };
 
+const ENGINES: readonly EngineName[] = ['fidelity', 'fleet'];
+
 type Run = (seed: number) => StormRun;
 
 const seedsFrom = (first: number, count: number): number[] => {
@@ -191,9 +193,13 @@ const seedsFrom = (first: number, count: number): number[] => {
  */
 export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}): StormReport {
   const { seeds: count = scenario.seeds ?? 20, engine = scenario.engine ?? 'fidelity', maxCalls } = options;
+  checkOptions('simulate', options, ['policies', 'seeds', 'engine', 'maxCalls']);
+  if (!ENGINES.includes(engine))
+    throw new SimulationInputError(`engine must be fidelity or fleet, not ${JSON.stringify(engine)}`);
   checkScenario(scenario, maxCalls);
   const first = scenario.seed ?? 1;
   const chosen = policiesOf(scenario, options.policies);
+  for (const [name, policy] of chosen) checkPolicyShape(policy, `policy ${name}`);
   checkPolicies(scenario.tools, Object.fromEntries(chosen), 'policy ');
   checkExpected(
     scenario,
