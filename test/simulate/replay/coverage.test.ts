@@ -9,6 +9,7 @@ const SEEDS = 30;
 const RECORDED: Policies = {
   tool: { timeoutMs: 1_000, retry: { maxAttempts: 3, maxTotalTimeMs: 10_000 }, breaker: { cooldownMs: 300 } },
 };
+const RAMPING: Policies = { tool: { ...RECORDED.tool, breaker: { cooldownMs: 300, rampMs: 500 } } };
 const UNGUARDED: Policies = { tool: { ...RECORDED.tool, breaker: false } };
 
 const changed = ({ tool, ...rest }: Policies, { retry, breaker, ...policy }: Policies['tool']): Policies => ({
@@ -43,6 +44,9 @@ const KINDS: readonly Kind[] = [
   ['a longer cooldown', RECORDED, { breaker: { cooldownMs: 3_000 } }, ['pay.breaker.cooldownMs=3000']],
   ['a shorter cooldown', RECORDED, { breaker: { cooldownMs: 100 } }, ['pay.breaker.cooldownMs=100']],
   ['no breaker', RECORDED, { breaker: false }, ['pay.breaker=off']],
+  ['a breaker that lets calls in bit by bit', RECORDED, { breaker: { rampMs: 500 } }, ['pay.breaker.rampMs=500']],
+  ['more attempts, under such a breaker', RAMPING, { retry: { maxAttempts: 5 } }, ['pay.retry.maxAttempts=5']],
+  ['a shorter cooldown, before such a ramp', RAMPING, { breaker: { cooldownMs: 100 } }, ['pay.breaker.cooldownMs=100']],
 ];
 
 const truthOf = (events: readonly TraceEvent[]): Pick<Bound, 'successes' | 'attempts'> => ({
@@ -88,6 +92,14 @@ describe('RPL-3 the bounds of a what-if hold what the other policy really does i
         wrong.push(...missed(found, truthOf(liveThrough(world, after))).map((what) => `seed ${seed}: ${what}`));
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('a breaker that recovers as it did lets in whom it let in: nothing of that is unknown', () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const events = liveThrough({ seed, calls: 160, everyMs: 20, outage: [600, 1_600] }, RAMPING);
+      const [same] = replayTrace(events, { set: ['pay.breaker.rampMs=500'] }).candidates;
+      expect(same).toMatchObject({ verdict: { code: 'safe' }, unknown: { calls: 0 }, flips: [] });
+    }
   });
 
   it('is not bought by telling nothing: where nothing is unknown, the bounds are the truth', () => {

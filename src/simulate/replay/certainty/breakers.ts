@@ -1,6 +1,7 @@
 import type { ToolEvent } from '../../../contract/event.ts';
 import { breakerSettings, type BreakerSettings } from '../../../policy/breaker/settings.ts';
 import { policyOf, type LayerPolicies } from '../policies.ts';
+import { rampTroubles } from './ramps.ts';
 import type { RecordedAttempt } from '../trace/attempts.ts';
 import type { Recording } from '../trace/recording.ts';
 import type { Replayed } from './doubts.ts';
@@ -158,7 +159,7 @@ const longestIn = (attempts: Iterable<RecordedAttempt>): Map<string, number> => 
  * could stay open.
  */
 export function unsureBreakers(
-  { attempts }: Recording,
+  { attempts, events, tools: recorded }: Recording,
   runs: readonly Replayed[],
   { tools }: LayerPolicies,
 ): Map<string, readonly Span[]> {
@@ -184,6 +185,10 @@ export function unsureBreakers(
     });
     const longestMs = Math.max(...own.map(({ name, policy }) => Math.min(policy.timeoutMs, longest.get(name) ?? 0)));
     for (const run of runs) troubles.push(...hazards(courseOf(run, names, longestMs), settings));
+    const before = recorded.find(({ name }) => name === guarded.name)?.policy.breaker?.rampMs ?? 0;
+    const ramping = { tools: names, before, after: settings.rampMs };
+    for (const breaker of scopes)
+      for (const run of runs) troubles.push(...rampTroubles(events, run.events, { breaker, ...ramping }));
     spans.set(key, spansOf(troubles, tailOf(settings, longestMs)));
   }
   return spans;
