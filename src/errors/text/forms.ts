@@ -72,7 +72,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bunlicen[sc]ed\b/,
   /\b(is|are|was|were|been) disabled\b(?! (during|while|until))|\bnot (been )?enabled\b|\bincompatible\b|\bsunset\b|\bend.of.life\b/,
   /\bnot (available|offered) (for|in|on|to|with) (this|your|the) (account|plan|project|version|region|tier|edition|platform)/,
-  /n't (be )?(allowed|permitted|accepted)\b|\bdenies\b|\bsupported only\b/,
+  /n't (be )?(allowed|permitted)\b|\bdenies\b|\bsupported only\b/,
   /\bonly (valid|applicable|allowed|permitted|accepted)\b/,
   /\bonly [^\n.]{1,80} (is|are) (supported|allowed|accepted|valid)\b|\bnot (yet |currently )(supported|implemented)\b/,
   /\b(can ?not|can't|may not) (execute|perform|apply|call|invoke) [^\n]{1,40} on (this|that|these|those|an?) /,

@@ -155,7 +155,7 @@ const UNAVAILABLE = any(
   /\bbytes (expected|remaining)\b/,
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded)/,
-  /\bconcurrent [a-z]{1,20} (is|are) running\b/,
+  /\bconcurrent \w+ (is|are) running/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b/,
   /\b(connection|pool) (is )?not available\b/,
   /unavailable|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
