@@ -38,7 +38,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /(n't|\bnot|improperly) [^\n]{0,25}\b(correct|valid|proper|expected|required) (format|form|type|syntax|structure|length)/,
   /\bis an? [^\n]{1,30}\bnot\b|\bnot an? (?=\W)|\bnot (satisfiable|applicable|unique|whitelisted|compatible)\b/,
   /\bnot ([a-z]{1,10}-)?(search|sort|filter|edit|modifi|deliver|boot|mount|null|serializ|compar|iter|call|assign|hash|mut|execut)able\b/,
-  /\b(is|are) (negative|zero|nan|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b/,
+  /\b(is|are) (negative|zero|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b/,
   /\btoo deep\b/,
   /\b(has|have|contains?|includes?) (an? )?(wildcards?|spaces?|white.?space|duplicates?|commas?|quotes?|control characters?)\b/,
   /\b(?!protocol|lease)[a-z]{2,20} violation\b|(could not|couldn't|can ?not|can't|unable to|failed to) decrypt\b/,
