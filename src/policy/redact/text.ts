@@ -31,7 +31,6 @@ const SUSPECT = new RegExp(
   'i',
 );
 
-/** What a key is of that is a secret. */
 /** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
 const NAME = `(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or)?d|passphrase|passcode|pwd|credential|session[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
 /** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
