@@ -1,4 +1,4 @@
-import { firstValueFrom, lastValueFrom, map } from 'rxjs';
+import { lastValueFrom } from 'rxjs';
 import {
   createSpillway,
   plan,
@@ -11,12 +11,11 @@ import {
   type ToolCallRequest,
   type ToolContext,
   type ToolPolicy,
-  type ToolResultEnvelope,
 } from 'spillway';
 import { createApprovals } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
-import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import type { DedupeStore } from '../../src/contract/store.ts';
+import { NamedCalls } from './named-calls.ts';
 
 type Behaviour = (attempt: number, context: ToolContext) => unknown;
 type Nodes = Parameters<typeof plan.from>[0];
@@ -64,11 +63,9 @@ const POLICIES: Readonly<Record<string, ToolPolicy>> = {
 };
 
 /** Two processes over one store, and what was asked of them; what their tools saw is what answers are held against. */
-export class Audit {
-  readonly runtime: VirtualRuntime;
+export class Audit extends NamedCalls {
   readonly east: Spillway;
   readonly west: Spillway;
-  readonly results: Map<string, ToolResultEnvelope> = new Map();
   /** Which tool ran for which order, when, and until when. */
   readonly runs: Array<{ readonly tool: string; readonly order: string; readonly atMs: number; endMs: number }> = [];
   /** Whose each call of the traffic is. */
@@ -78,7 +75,7 @@ export class Audit {
   readonly #behaviours = new Map<string, Behaviour>();
 
   constructor(seed: number) {
-    this.runtime = virtualRuntime({ seed });
+    super(seed);
     const store = memoryStore({ runtime: this.runtime, sweepMs: Infinity });
     const common: SpillwayOptions = {
       runtime: this.runtime,
@@ -131,10 +128,6 @@ export class Audit {
     });
   }
 
-  after<T>(ms: number, value: T): Promise<T> {
-    return firstValueFrom(this.runtime.after(ms).pipe(map(() => value)));
-  }
-
   does(order: string, behave: Behaviour): void {
     this.#behaviours.set(order, behave);
   }
@@ -156,16 +149,6 @@ export class Audit {
 
   turn(turnId: string, nodes: Nodes, options: PlanOptions = {}): void {
     void lastValueFrom(this.east.turn(plan.from(nodes, options), { turnId }));
-  }
-
-  id(order: string): string {
-    const result = this.results.get(order);
-    if (result === undefined) throw new Error(`${order} has not settled`);
-    return result.requestId;
-  }
-
-  pass(ms: number): Promise<void> {
-    return this.runtime.advance(ms);
   }
 }
 

@@ -8,12 +8,11 @@ import {
   type ToolCallRequest,
   type ToolContext,
   type ToolPolicy,
-  type ToolResultEnvelope,
 } from 'spillway';
 import { createApprovals, createBudget } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
-import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { vi } from 'vitest';
+import { NamedCalls } from './named-calls.ts';
 
 const reset = (): Error => Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' });
 const gone = (status = 404): Error => Object.assign(new Error('it is not there'), { status });
@@ -22,15 +21,14 @@ type Order = { readonly order?: string };
 type Behaviour = (context: ToolContext) => unknown;
 
 /** A shift of two processes over one store; each call of interest has a name of ours, its order. */
-export class Duty {
-  readonly runtime: VirtualRuntime = virtualRuntime({ seed: 23 });
-  readonly results: Map<string, ToolResultEnvelope> = new Map();
+export class Duty extends NamedCalls {
   readonly here: Spillway;
   readonly there: Spillway;
   readonly #behaviours = new Map<string, Behaviour>();
   #place = 0;
 
   constructor() {
+    super(23);
     const store = memoryStore({ runtime: this.runtime, sweepMs: Infinity });
     const approvals = createApprovals({
       ask: ({ input }) => {
@@ -93,10 +91,6 @@ export class Duty {
     });
   }
 
-  after<T>(ms: number, value: T): Promise<T> {
-    return firstValueFrom(this.runtime.after(ms).pipe(map(() => value)));
-  }
-
   does(order: string, behave: Behaviour): void {
     this.#behaviours.set(order, behave);
   }
@@ -108,16 +102,6 @@ export class Duty {
 
   run(turnId: string, nodes: Parameters<typeof plan.from>[0], options: Parameters<typeof plan.from>[1] = {}): void {
     void lastValueFrom(this.here.turn(plan.from(nodes, options), { turnId }), { defaultValue: undefined });
-  }
-
-  id(order: string): string {
-    const result = this.results.get(order);
-    if (result === undefined) throw new Error(`${order} has not settled`);
-    return result.requestId;
-  }
-
-  pass(ms: number): Promise<void> {
-    return this.runtime.advance(ms);
   }
 
   /** What is loaded with the first call takes real time, in which nothing else happens. */

@@ -8,13 +8,12 @@ import {
   type ToolCallRequest,
   type ToolContext,
   type ToolPolicy,
-  type ToolResultEnvelope,
 } from 'spillway';
 import { createApprovals, createBudget } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
-import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { vi } from 'vitest';
 import type { DedupeStore } from '../../src/contract/store.ts';
+import { NamedCalls } from './named-calls.ts';
 
 export const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SWITCH = 'TOOL_RELIABILITY_ENABLED';
@@ -42,9 +41,7 @@ const failing = (store: DedupeStore): { readonly store: DedupeStore; lost: boole
 };
 
 /** A night of ten thousand calls, of which some were of interest; each has a name of ours. */
-export class Night {
-  readonly runtime: VirtualRuntime = virtualRuntime({ seed: 11 });
-  readonly results: Map<string, ToolResultEnvelope> = new Map();
+export class Night extends NamedCalls {
   readonly #behaviours = new Map<string, (attempt: number, context: ToolContext) => unknown>();
   readonly world: ReturnType<typeof failing> = failing(memoryStore({ runtime: this.runtime, sweepMs: Infinity }));
   readonly spillway: Spillway;
@@ -54,6 +51,7 @@ export class Night {
   readonly runs: string[] = [];
 
   constructor() {
+    super(11);
     const read: ToolPolicy = { effects: 'read', retry, timeoutMs: 20_000 };
     const once = { ...retry, maxAttempts: 1 };
     const mutating: ToolPolicy = { effects: 'mutating', retry: once, timeoutMs: 1_000 };
@@ -118,10 +116,6 @@ export class Night {
     });
   }
 
-  after<T>(ms: number, value: T): Promise<T> {
-    return firstValueFrom(this.runtime.after(ms).pipe(map(() => value)));
-  }
-
   does(order: string, behave: (attempt: number, context: ToolContext) => unknown): void {
     this.#behaviours.set(order, behave);
   }
@@ -134,16 +128,6 @@ export class Night {
   ): void {
     const result$ = spillway.execute({ toolName, input: { order }, ...more });
     void result$.then((result) => this.results.set(order, result));
-  }
-
-  id(order: string): string {
-    const result = this.results.get(order);
-    if (result === undefined) throw new Error(`${order} has not settled`);
-    return result.requestId;
-  }
-
-  pass(ms: number): Promise<void> {
-    return this.runtime.advance(ms);
   }
 }
 

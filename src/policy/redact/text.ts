@@ -165,6 +165,7 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
     let clean = known === undefined ? scanned : withoutKnown(scanned, known);
+    // `replace` has an overload for texts and one for functions, and none for what may be either.
     if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace as string);
     if (clean === text && text.length <= SAFE_LENGTH_MAX) {
       if (safe.size >= SAFE_MAX) safe.clear();

@@ -32,6 +32,8 @@ function* each<T>(all: Iterable<T>, told: (one: T) => string): Generator<string>
   for (const one of all) yield told(one);
 }
 
+const TTL_STATES = ['done', 'failed', 'inflight'] as const;
+
 interface Gauge {
   readonly name: string;
   readonly kind?: MetricFamily['kind'];
@@ -60,9 +62,8 @@ function* ofTools({ tools, tallies, states, initialState }: GaugeState): Generat
     help: 'How long what the store knows of a call is kept, by its state.',
     lines: (line) =>
       known((tool, label) => {
-        const { done, failed, inflight } = timesToLive(tool);
-        const states = line(`${label},state="done"`, done) + line(`${label},state="failed"`, failed);
-        return states + line(`${label},state="inflight"`, inflight);
+        const seconds = timesToLive(tool);
+        return TTL_STATES.map((state) => line(`${label},state="${state}"`, seconds[state])).join('');
       }),
   };
   // Of calls to unknown tools, too, though there has been none.
