@@ -257,12 +257,18 @@ describe('the page', () => {
       await settledRows(page, 3);
       const focused = (): Promise<string> =>
         page.evaluate('document.activeElement.id || document.activeElement.dataset.node || ""');
-      for (let presses = 0; (await focused()) !== 'tab-waterfall' && presses < 40; presses++)
-        await page.keyboard.press('Tab');
+      const tabTo = async (name: string): Promise<void> => {
+        for (let presses = 0; (await focused()) !== name && presses < 40; presses++) await page.keyboard.press('Tab');
+        expect(await focused()).toBe(name);
+      };
+      await tabTo('tab-waterfall');
       await page.keyboard.press('ArrowRight');
       expect(await focused()).toBe('tab-graph');
+      await page.locator('img[alt^="The graph"]').waitFor();
       await page.keyboard.press('ArrowLeft');
-      for (let presses = 0; (await focused()) !== 'a' && presses < 10; presses++) await page.keyboard.press('Tab');
+      // A view is there with the next frame: until then Tab would go on from what is left of the other one.
+      await page.locator('.row[data-node=a]').waitFor();
+      await tabTo('a');
       await page.keyboard.press('Enter');
       await page.locator('.details h2', { hasText: 'a' }).waitFor();
       expect(await page.locator('.details').textContent()).toContain('retry in 300 ms');

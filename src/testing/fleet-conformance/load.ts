@@ -14,7 +14,7 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
   return liveRuntime.now() - beganMs;
 };
 
-const chainOf = (nodes: number, ms: number): Plan =>
+const chainOf = (nodes: number, ms: number, timeoutMs = 120_000): Plan =>
   plan.from(
     Array.from({ length: nodes }, (_, at) => ({
       id: `n${at}`,
@@ -22,7 +22,7 @@ const chainOf = (nodes: number, ms: number): Plan =>
       input: { ms },
       ...(at === 0 ? {} : { needs: [`n${at - 1}`] }),
     })),
-    { timeoutMs: 120_000 },
+    { timeoutMs },
   );
 
 const COST_NODES = 20;
@@ -33,6 +33,8 @@ const FAST = 0.25;
 const DEPLOYED = 4;
 const DEPLOY_EVERY_MS = 700;
 const DEPLOY_SUBMIT_MS = 40;
+/** What the last worker of a version leaves some engines settle only once its deadline has passed. */
+const DEPLOY_TIMEOUT_MS = 40_000;
 /** What a worker that ends can have: as many turns as `serve` runs at a time where nobody says. */
 const DEPLOY_REFUSED_MAX = 10;
 
@@ -46,7 +48,7 @@ const flowOf = (harness: FleetHarness): { stop(): Promise<readonly string[]> } =
     while (!ending.signal.aborted) {
       const turnId = `turn-${turnIds.length}`;
       turnIds.push(turnId);
-      await harness.engine.submit(turnId, chainOf(3, 200));
+      await harness.engine.submit(turnId, chainOf(3, 200, DEPLOY_TIMEOUT_MS));
       await passed(DEPLOY_SUBMIT_MS);
     }
   })();
