@@ -117,7 +117,11 @@ describe('guardMcpServer for OpenAI Agents', () => {
   });
 
   it('R-8.2 the SDK’s own server over stdio works as before', async () => {
-    const own = new MCPServerStdio({ command: process.execPath, args: [EVERYTHING, 'stdio'] });
+    const own = new MCPServerStdio({
+      command: process.execPath,
+      args: [EVERYTHING, 'stdio'],
+      clientSessionTimeoutSeconds: 100,
+    });
     const guarded = guardMcpServer(own, { policies: { echo: { effects: 'read' } } });
     await guarded.connect();
     try {

@@ -17,7 +17,7 @@ const longPlan = (files: Folder, mark: string): string =>
 
 /** Until the quick call has its value and the long one runs. */
 const midTurn = (running: Running): Promise<void> =>
-  until(() => /quick: succeeded/.test(running.progress()) && /long: progress/.test(running.progress()), 30_000);
+  until(() => /quick: succeeded/.test(running.progress()) && /long: progress/.test(running.progress()));
 
 describe('CLI ended early', { timeout: LONG_MS }, () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
@@ -102,7 +102,7 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
     for (const pid of processesOf(mark)) process.kill(pid, 'SIGKILL');
     // The call may have had no effect, so it is tried again, on a server that was started again.
     await until(() => /long: attempt 1 failed .*transport_error/.test(running.progress()));
-    await until(() => /long: attempt 2/.test(running.progress()) && processesOf(mark).length > 0, 20_000);
+    await until(() => /long: attempt 2/.test(running.progress()) && processesOf(mark).length > 0);
     for (const pid of processesOf(mark)) process.kill(pid, 'SIGKILL');
     const { code, stdout, stderr } = await running.ended;
     expect(code).toBe(1);

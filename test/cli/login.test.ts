@@ -39,7 +39,7 @@ const login = async (
   more: Readonly<Record<string, string>> = {},
 ): Promise<Ended> => {
   const running = start(['mcp', 'login', ...args], { ...env, ...more });
-  await Promise.race([running.ended, until(() => PAGE.test(running.progress()), 60_000)]);
+  await Promise.race([running.ended, until(() => PAGE.test(running.progress()))]);
   const [, page] = PAGE.exec(running.progress()) ?? [];
   if (page !== undefined) await open(page);
   const ended = await running.ended;

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+
+export { until } from '../until.ts';
 
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url));
 export const DEMO: string = fileURLToPath(new URL('../../src/cli/demo/plan.yaml', import.meta.url));
@@ -83,15 +84,6 @@ export const processesOf = (mark: string): number[] =>
     .map((line) => line.trim())
     .filter((line) => line.includes(`stdio ${mark}`) && !/^\d+ Z/.test(line))
     .map((line) => Number.parseInt(line, 10));
-
-/** Waits until something holds; with real processes there is no other way. */
-export async function until(holds: () => boolean, withinMs = 15_000): Promise<void> {
-  const endMs = performance.now() + withinMs;
-  while (!holds()) {
-    if (performance.now() > endMs) throw new Error('it did not happen in time');
-    await sleep(20);
-  }
-}
 
 /** What a person takes for a crash. */
 export const STACK_TRACE: RegExp = /^\s+at .+:\d+:\d+|node:internal|Uncaught|unhandled/im;

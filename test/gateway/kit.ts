@@ -11,6 +11,8 @@ import { serveAnthropicGateway } from 'spillway/gateway/anthropic-server';
 import { z } from 'zod';
 import { testUpstream, type TestUpstream } from './upstream.ts';
 
+export { until } from '../until.ts';
+
 /** One line of the gateway's log. */
 export interface LogLine {
   readonly level: string;
@@ -170,13 +172,3 @@ export function faultyState(state: ConversationState): FaultyState {
     },
   };
 }
-
-export const until = async (holds: () => boolean, withinMs = 5_000): Promise<void> => {
-  const endMs = performance.now() + withinMs;
-  while (!holds()) {
-    if (performance.now() > endMs) throw new Error('it did not come to pass');
-    await new Promise((resolve) => {
-      setTimeout(resolve, 10);
-    });
-  }
-};

@@ -19,8 +19,9 @@ export interface Reply {
   readonly error?: Fields;
   /** Between the events of a stream. */
   readonly everyMs?: number;
-  /** Before the answer begins. */
+  /** Before the answer begins: a time, or what is waited for. */
   readonly delayMs?: number;
+  readonly after?: Promise<unknown>;
 }
 
 export interface Asked {
@@ -68,6 +69,7 @@ export const wholeOf = (
 
 const send = async (reply: Reply, wantsStream: boolean, response: ServerResponse): Promise<void> => {
   if (reply.delayMs !== undefined) await sleep(reply.delayMs);
+  await reply.after;
   const headers = { 'request-id': 'req_upstream', ...reply.headers };
   if (reply.body !== undefined || reply.status !== undefined) {
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...headers }).end(reply.body ?? '{}');

@@ -123,10 +123,10 @@ describe('the page', () => {
     const html = join(folder, 'turn.html');
     const running = start(['run', DEMO, '--inspect', '--json', '--html', html]);
     try {
-      await until(() => /inspect: \S+/.test(running.progress()), 60_000);
+      await until(() => /inspect: \S+/.test(running.progress()));
       const { page, errors } = await opened(/inspect: (\S+)/.exec(running.progress())?.[1] ?? '');
       await watchStates(page);
-      await until(() => running.progress().includes('the turn is over'), 60_000);
+      await until(() => running.progress().includes('the turn is over'));
       await settledRows(page, 9);
       const shown = await rowsOf(page);
       const seen = await statesSeen(page);

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { firstValueFrom, isObservable } from 'rxjs';
 import { isToolExecutionError, type ToolExecutionError } from '../../src/contract/tool-error.ts';
 import type { Progress, Tool, ToolContext } from '../../src/contract/tool.ts';
 import type { McpProvider } from '../../src/providers/mcp.ts';
 import { mcpStdioProvider, type McpStdioOptions, type McpStdioProvider } from '../../src/providers/mcp-stdio.ts';
+
+export { until } from '../until.ts';
 
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url));
 export const EVERYTHING: string = fileURLToPath(
@@ -82,12 +83,3 @@ export const groupOf = (pgid: number): number[] =>
     .map((line) => line.trim().split(/\s+/))
     .filter(([, group, stat]) => group === String(pgid) && stat?.startsWith('Z') !== true)
     .map(([pid]) => Number(pid));
-
-/** Waits until something holds; with real processes there is no other way. */
-export async function until(holds: () => boolean, withinMs = 10_000): Promise<void> {
-  const endMs = performance.now() + withinMs;
-  while (!holds()) {
-    if (performance.now() > endMs) throw new Error('it did not happen in time');
-    await sleep(20);
-  }
-}

@@ -17,7 +17,7 @@ const start = async (port: number): Promise<ChildProcess> => {
   });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  await until(() => said.includes('listening') || child.exitCode !== null, 30_000);
+  await until(() => said.includes('listening') || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`the server did not start: ${said}`);
   return child;
 };

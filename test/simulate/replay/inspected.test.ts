@@ -57,7 +57,7 @@ const serving = (...args: readonly string[]): Running => {
 };
 
 const addressOf = async ({ progress }: Running): Promise<URL> => {
-  await until(() => /^inspect: .*\n/m.test(progress()), 60_000);
+  await until(() => /^inspect: .*\n/m.test(progress()));
   return new URL(/^inspect: (.*)$/m.exec(progress())?.[1] ?? '');
 };
 
