@@ -110,7 +110,11 @@ export async function httpServer({
     await transport.handleRequest(request, response, body === '' ? undefined : (JSON.parse(body) as unknown));
   };
 
-  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  // A client that was slow to send must not find that its connection was idle for too long.
+  const server = createServer(
+    { keepAliveTimeout: 60_000 },
+    (request, response) => void handle(request, response).catch(() => response.destroy()),
+  );
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
