@@ -68,20 +68,24 @@ const worded = (issue: z.core.$ZodIssue): string => {
 };
 
 /**
- * Holds a policy that code gives to what a file of it is held to: a part that is passed over would change nothing, and
- * be told as safe.
- * @param what the policy's name, for messages
+ * Holds what code gives to what a file of it is held to: a part that is passed over would change nothing, and be told
+ * as safe.
+ * @param what its name, for messages
  * @throws SimulationInputError that names the part
  */
-export const checkPolicyShape = (policy: unknown, what: string): void => {
-  // The command takes the file's name for one that has none, however long it is.
-  const { name } = Object(policy) as { readonly name?: unknown };
-  const { error } = policyFileSchema.safeParse(typeof name === 'string' ? { ...Object(policy), name: 'x' } : policy);
-  const [first] = error?.issues ?? [];
+export const checkShape = (schema: z.ZodType, value: unknown, what: string): void => {
+  const [first] = schema.safeParse(value).error?.issues ?? [];
   if (first === undefined) return;
   const issue = innermost(first);
   const at = issue.path.length === 0 ? '' : `${issue.path.map(String).join('.')}: `;
   throw new SimulationInputError(`${what}: ${at}${worded(issue)}`);
+};
+
+/** The same of a policy. @throws SimulationInputError that names the part */
+export const checkPolicyShape = (policy: unknown, what: string): void => {
+  // The command takes the file's name for one that has none, however long it is.
+  const { name } = Object(policy) as { readonly name?: unknown };
+  checkShape(policyFileSchema, typeof name === 'string' ? { ...Object(policy), name: 'x' } : policy, what);
 };
 
 /**

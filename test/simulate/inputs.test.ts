@@ -111,6 +111,16 @@ describe('SIM-4 a simulation of what is not there is refused', () => {
     expect(run).toThrow(message);
   });
 
+  it.each([
+    ['a misspelt part', { surge: [] }, /^scenario: Unrecognized key: "surge"/],
+    ['a part of another type', { duration_s: '60' }, /^scenario: duration_s: .*expected number/],
+    ['a part that is missing', { servers: undefined }, /^scenario: servers: /],
+  ])('a scenario made in code is held to what its file is: %s', (_, part, message) => {
+    const run = (): unknown => simulate({ ...SCENARIO, ...part } as typeof SCENARIO);
+    expect(run).toThrow(SimulationInputError);
+    expect(run).toThrow(message);
+  });
+
   it('an expectation is held against what was found, and not against its first six digits', () => {
     const p99Of = (seed: number): number => measure(SCENARIO, runStorm(SCENARIO, {}, seed, 'fleet')).p99;
     const seed = [1, 2, 3, 4, 5, 6, 7, 8].find((of) => Number(p99Of(of).toPrecision(6)) < p99Of(of)) ?? 0;
