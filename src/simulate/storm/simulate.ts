@@ -198,10 +198,8 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
   const chosen = policiesOf(scenario, options.policies);
   for (const [name, policy] of chosen) checkPolicyShape(policy, `policy ${name}`);
   checkPolicies(scenario.tools, Object.fromEntries(chosen), 'policy ');
-  checkExpected(
-    scenario,
-    chosen.map(([name]) => name),
-  );
+  const named = chosen.map(([name]) => name);
+  checkExpected(scenario, named);
   const seeds = seedsFrom(first, count);
   const sizes = { policies: chosen.length, seeds: count, callsMax: maxCalls ?? ALL_CALLS_MAX };
   checkRuns(scenario, sizes);
