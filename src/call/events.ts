@@ -81,7 +81,7 @@ const termsOf = (call: Call): CallTerms | undefined => {
     keyed: keyed || undefined,
     bestEffort: dedupeMode === 'bestEffort' || undefined,
     optional: optional || undefined,
-  }) as CallTerms;
+  });
 };
 
 /** A successful result as the trace gets it. */

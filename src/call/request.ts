@@ -6,6 +6,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { correctable } from '../policy/advice.ts';
+import { given } from '../policy/check.ts';
 import type { DedupeMode } from '../policy/key/claim.ts';
 import { issuesInWords, shaped } from '../policy/shape/parts.ts';
 import { KEY_MAX, NAME_MAX, envelopeShape, requestShape } from '../policy/shape/request.ts';
@@ -91,19 +92,21 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
     deadlineMs:
       control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
-    ...(envelope.toolCallId === undefined ? undefined : { toolCallId: envelope.toolCallId }),
-    ...(payload.idempotencyKey === undefined ? undefined : { idempotencyKey: payload.idempotencyKey }),
-    ...(target.tenantId === undefined ? undefined : { tenant: target.tenantId }),
-    ...(target.correlationId === undefined ? undefined : { correlationId: target.correlationId }),
-    ...(target.agentId === undefined ? undefined : { agentId: target.agentId }),
-    ...(target.workspaceId === undefined ? undefined : { workspaceId: target.workspaceId }),
-    ...(control.requestTags === undefined ? undefined : { tags: control.requestTags }),
-    ...(control.fromHook === undefined ? undefined : { fromHook: control.fromHook }),
-    ...(transport.circuitBreakerHint === undefined ? undefined : { breakerHint: transport.circuitBreakerHint }),
-    ...(payload.callHints === undefined ? undefined : { hints: payload.callHints }),
-    ...(trace.traceparent === undefined ? undefined : { traceparent: trace.traceparent }),
-    ...(trace.tracestate === undefined ? undefined : { tracestate: trace.tracestate }),
-    ...(trace.baggage === undefined ? undefined : { baggage: trace.baggage }),
+    ...given({
+      toolCallId: envelope.toolCallId,
+      idempotencyKey: payload.idempotencyKey,
+      tenant: target.tenantId,
+      correlationId: target.correlationId,
+      agentId: target.agentId,
+      workspaceId: target.workspaceId,
+      tags: control.requestTags,
+      fromHook: control.fromHook,
+      breakerHint: transport.circuitBreakerHint,
+      hints: payload.callHints,
+      traceparent: trace.traceparent,
+      tracestate: trace.tracestate,
+      baggage: trace.baggage,
+    }),
   };
 };
 
@@ -231,4 +234,20 @@ export function readInput(
 ): { readonly input: unknown; readonly error?: ToolExecutionError } {
   const { value, problem, cause } = fit(schema, input);
   return problem === undefined ? { input: value } : { input, error: invalid('The input', problem, cause) };
+}
+
+const PLAIN: readonly unknown[] = [Object.prototype, Array.prototype, null];
+
+/**
+ * An input as one attempt has it, for itself: what a tool changes in place must not reach the next attempt. Copied are
+ * objects and lists, at any depth; what is of a class is passed on.
+ */
+export function ownInput(value: unknown, copies: Map<unknown, unknown> = new Map<unknown, unknown>()): unknown {
+  if (typeof value !== 'object' || value === null || !PLAIN.includes(Object.getPrototypeOf(value))) return value;
+  const known = copies.get(value);
+  if (known !== undefined) return known;
+  const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
+  copies.set(value, copy);
+  for (const key of Object.keys(copy)) copy[key] = ownInput(copy[key], copies);
+  return copy;
 }

@@ -93,6 +93,9 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
   /**
    * Runs one attempt. Its last value is the output; what it throws, rejects or errors with is a failure. Stop when
    * `context.signal` is aborted: nobody waits for what comes later.
+   *
+   * @param input as its schema gives it, for this attempt alone: objects and lists in it are copies, so that what is
+   *   changed in them reaches no retry, alternative or verification
    */
   execute(input: I, context: ToolContext): ToolOutput<O>;
   /**

@@ -14,7 +14,7 @@ const contextOf = ({ context, guarded }: GateSubject): NeedsApprovalContext => {
   const { callId, nodeId, session, actor, tenant } = context.call;
   const { turnId } = context.site;
   const named = { toolName: guarded.tool.name, callId, turnId, nodeId, session, actor, tenant };
-  return given(named) as NeedsApprovalContext;
+  return given(named);
 };
 
 const asked = (rule: NeedsApproval, subject: GateSubject, runtime: Runtime): Observable<boolean> => {

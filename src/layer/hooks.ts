@@ -18,7 +18,7 @@ import { toToolExecutionError } from '../errors/tool.ts';
 import { answerWithin } from '../operators/timing/answer-within.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
-import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, given, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
 
 /** CLAW's hosts give a hook this long. */
@@ -80,13 +80,7 @@ const callOf = ({ context, guarded, input }: HookSubject): HookCall => {
     toolName,
     input,
     effects: guarded?.effects ?? 'read',
-    ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(turnId === undefined ? {} : { turnId }),
-    ...(nodeId === undefined ? {} : { nodeId }),
-    ...(session === undefined ? {} : { session }),
-    ...(actor === undefined ? {} : { actor }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(tags === undefined ? {} : { tags }),
+    ...given({ toolCallId, turnId, nodeId, session, actor, tenant, tags }),
   };
 };
 

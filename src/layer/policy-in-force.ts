@@ -2,6 +2,7 @@ import type { HostPart, PolicyInForce, ToolInForce } from '../contract/event.ts'
 import type { BreakerOptions, RetryBudgetOptions } from '../contract/policy.ts';
 import { VERSION } from '../contract/version.ts';
 import { breakerSettings } from '../policy/breaker/settings.ts';
+import { given } from '../policy/check.ts';
 import type { GuardedTool, Registry } from './registry.ts';
 import type { Switches } from './switches.ts';
 import { STAMP, type Unstamped } from './trace.ts';
@@ -11,39 +12,35 @@ const breakerInForce = (options: BreakerOptions): BreakerOptions =>
   Object.fromEntries(Object.entries(breakerSettings(options)).filter(([, value]) => value !== Infinity));
 
 /** Copied: whoever hears of it may change what it hears, and not the policy. */
-const policyInForce = ({
-  timeoutMs,
-  idleTimeoutMs,
-  retry,
-  breaker,
-  alternatives,
-  classification,
-  enforcesKey,
-  safetyCritical,
-  cost,
-  dedupe,
-}: GuardedTool): PolicyInForce => ({
-  timeoutMs,
-  ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
-  retry: { ...retry },
-  ...(breaker === undefined ? {} : { breaker: breakerInForce(breaker) }),
-  alternatives: [...alternatives],
-  classification: { ...classification },
-  enforcesKey,
-  safetyCritical,
-  cost,
-  dedupe: { ...dedupe, volatile: [...dedupe.volatile] },
-});
+const policyInForce = (guarded: GuardedTool): PolicyInForce => {
+  const { timeoutMs, idleTimeoutMs, retry, breaker, alternatives, classification, dedupe } = guarded;
+  const { enforcesKey, safetyCritical, cost } = guarded;
+  return given({
+    timeoutMs,
+    idleTimeoutMs,
+    retry: { ...retry },
+    breaker: breaker && breakerInForce(breaker),
+    alternatives: [...alternatives],
+    classification: { ...classification },
+    enforcesKey,
+    safetyCritical,
+    cost,
+    dedupe: { ...dedupe, volatile: [...dedupe.volatile] },
+  });
+};
 
-const toolInForce = (guarded: GuardedTool, switches: Switches): ToolInForce => ({
-  name: guarded.tool.name,
-  effects: guarded.effects,
-  ...(guarded.isPresumed ? { presumed: true } : {}),
-  mode: switches.modeOf(guarded.mode),
-  policy: policyInForce(guarded),
-  ...(guarded.breaker === undefined ? {} : { breakerKey: guarded.breakerName }),
-  ...(guarded.tool.dependency === undefined ? {} : { dependency: guarded.tool.dependency }),
-});
+const toolInForce = (guarded: GuardedTool, switches: Switches): ToolInForce => {
+  const { tool, effects, isPresumed, mode, breaker, breakerName } = guarded;
+  return given({
+    name: tool.name,
+    effects,
+    presumed: isPresumed || undefined,
+    mode: switches.modeOf(mode),
+    policy: policyInForce(guarded),
+    breakerKey: breaker && breakerName,
+    dependency: tool.dependency,
+  });
+};
 
 /** What of a layer is the same for all of its tools. */
 export interface LayerTerms {

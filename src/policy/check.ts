@@ -9,15 +9,15 @@ const DURATION_MAX_MS = Number.MAX_SAFE_INTEGER;
 /** A finite duration, zero included. */
 export const duration: NumberRule = {
   holds: (value) => value >= 0 && value <= DURATION_MAX_MS,
-  rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds',
+  rule: 'a duration from 0 to 2^53 - 1 ms',
 };
 export const positiveDuration: NumberRule = {
   holds: (value) => value > 0 && value <= DURATION_MAX_MS,
-  rule: 'a duration above 0 and up to Number.MAX_SAFE_INTEGER milliseconds',
+  rule: 'a duration above 0, to 2^53 - 1 ms',
 };
 export const durationOrInfinity: NumberRule = {
   holds: (value) => duration.holds(value) || value === Infinity,
-  rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds, or Infinity',
+  rule: 'a duration from 0 to 2^53 - 1 ms, or Infinity',
 };
 
 export const integer = (min: number, max: number): NumberRule => ({
@@ -35,9 +35,14 @@ export const number = (min: number, max: number): NumberRule => ({
   rule: `a number from ${min} to ${max}`,
 });
 
+/** What is not `undefined` of something. */
+type Given<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  readonly [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
 /** Options without those that are `undefined`: one that was passed on without a value must not hide a default. */
-export const given = <T extends object>(options: T | undefined): T =>
-  Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
+export const given = <T extends object>(options: T | undefined): Given<T> =>
+  Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as Given<T>;
 
 /** A value as an error message shows it. */
 const show = (value: unknown): string => {

@@ -69,7 +69,7 @@ const inquirerOf = (site: UndoSite, { id, callId, callKey }: JournalEntry, toolN
     layer,
     runtime: layer.runtime.background ?? layer.runtime,
     callKey,
-    caller: { ...given({ session, actor, tenant }), ...site.trace, verifies: callId } as Inquirer['caller'],
+    caller: { ...given({ session, actor, tenant }), ...site.trace, verifies: callId },
     isOver: () => false,
     tell: ({ finding, durationMs, message }) =>
       site.emit({

@@ -27,9 +27,11 @@ import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import { forkJoinAll } from '../operators/work/join-tree.ts';
 import type { StopWatch } from '../operators/work/stop-watch.ts';
+import { given } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
 import { isOpen } from '../policy/settle/undo-order.ts';
 import { isCertain, isRefused } from './certain.ts';
+import { given } from '../policy/check.ts';
 import { nearestBefore } from './nearest-before.ts';
 import { JournalRecord } from './record.ts';
 import { unreadable } from './shown.ts';
@@ -175,12 +177,12 @@ export class Saga implements CallJournal {
   /** What this process alone knows of a call and one of its tools: an alternative reads the input in its own way. */
   live(entry: JournalEntry, toolName: string): LiveCall {
     const { asked, used, output, wasAwaited } = this.#live.get(entry) ?? {};
-    return {
-      ...(asked?.toolName === toolName ? { input: { value: asked.input } } : {}),
-      ...(output === undefined ? {} : { output }),
-      ...(used?.toolName === toolName ? { work: used.work } : {}),
-      ...(wasAwaited === undefined ? {} : { wasAwaited }),
-    };
+    return given({
+      input: asked?.toolName === toolName ? { value: asked.input } : undefined,
+      output,
+      work: used?.toolName === toolName ? used.work : undefined,
+      wasAwaited,
+    });
   }
 
   /** Whether any of its calls may have to be undone, here or in an earlier process of the turn. */

@@ -128,7 +128,7 @@ const callOf = (site: UndoSite, entry: JournalEntry, undoing: Undoing, used: Gua
     toolNamespace: namespaceOf(entry),
     idempotencyKey: undoKeyOf(entry),
     ...(undoing.run === undefined && used !== undefined ? hintsOf(undoing, used) : {}),
-    ...(given({ session, actor, tenant }) as Pick<Call, 'session' | 'actor' | 'tenant'>),
+    ...given({ session, actor, tenant }),
     ...site.trace,
   };
 };

@@ -18,6 +18,7 @@ import { isCovered } from './result.ts';
 import { tracePartOf, type TracePart } from '../policy/trace-part.ts';
 import { Saga } from '../saga/saga.ts';
 import { withoutKeys } from '../saga/shown.ts';
+import { given } from '../policy/check.ts';
 
 /** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
 export class TurnContext {
@@ -53,11 +54,7 @@ export class TurnContext {
     const { runtime } = layer;
     this.layer = layer;
     this.plan = plan;
-    this.identity = {
-      ...(session === undefined ? {} : { session }),
-      ...(actor === undefined ? {} : { actor }),
-      ...(tenant === undefined ? {} : { tenant }),
-    };
+    this.identity = given({ session, actor, tenant });
     this.trace = tracePartOf(options.traceContext);
     this.journal = journal;
     this.turnId = turnId ?? runtime.id();

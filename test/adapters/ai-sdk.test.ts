@@ -57,7 +57,7 @@ describe('guardTools for AI SDK', () => {
     };
     // A promise, though the tool itself gives a value.
     await expect(Promise.resolve(guardTools(tools).weather.execute(input, options))).resolves.toBe('21 °C');
-    expect(given[0]).toBe(input);
+    expect(given[0]).toEqual(input);
     expect(given[1]).toEqual({ ...options, abortSignal: expect.any(AbortSignal) as unknown });
     expect((given[1] as typeof options).abortSignal).not.toBe(controller.signal);
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);

@@ -83,7 +83,7 @@ export const IN_CALL: readonly Plant[] = [
   {
     mistake: 'R-3.6 who leaves after a value has had none',
     file: 'call/attempt/execution.ts',
-    text: 'if (this.#attempting && this.#hasAnswered) permit?.success();',
+    text: 'if (this.isAttempting && this.#hasAnswered) permit?.success();',
     instead: 'if (this.#hasAnswered) permit?.release();',
   },
   {

@@ -75,13 +75,28 @@ describe('a person approves what runs', () => {
   });
 
   it('R-22.3 a retry with another input asks anew, although the failure was certain', async () => {
-    const execute = refusedAtFirst((given) => (given.amount = 9_999));
-    const at = scene({ approvals: { ask: ({ input: given }) => !large(given) }, execute });
+    const execute = refusedAtFirst(() => undefined);
+    const hooks = {
+      beforeToolCall: ({ input: given, attempt }: { readonly input: unknown; readonly attempt: number }): void => {
+        if (attempt === 2) makeLarge({ input: given });
+      },
+    };
+    const at = scene({ approvals: { ask: ({ input: given }) => !large(given) }, hooks, execute });
     const call = at.pay();
     await at.pass(2_000);
     expect(at.asked).toHaveLength(2);
     expect(at.runs).toHaveLength(1);
     expect(call.result?.status).not.toBe('success');
+  });
+
+  it('R-22.3 what the tool itself changes is not what its retry runs with: that is what was approved', async () => {
+    const execute = refusedAtFirst((given) => (given.amount = 9_999));
+    const at = scene({ approvals: { ask: ({ input: given }) => !large(given) }, execute });
+    const call = at.pay();
+    await at.pass(2_000);
+    expect(at.asked).toHaveLength(1);
+    expect(at.runs.map(([, given]) => given)).toEqual([{ amount: 9_999 }, { amount: 7 }]);
+    expect(call.result?.status).toBe('success');
   });
 
   it('R-22.2 what changes while the store uses the answer up is asked about anew', async () => {

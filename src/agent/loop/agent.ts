@@ -122,7 +122,7 @@ const IDENTITY_MAX = 512;
 
 /** @throws RangeError for what names nobody: all without a name would share keys, approvals and budgets */
 const identityOf = ({ session, actor, tenant }: AgentOptions): ToolStepContext['identity'] => {
-  const named = given({ session, actor, tenant }) as ToolStepContext['identity'];
+  const named = given({ session, actor, tenant });
   for (const [name, value] of Object.entries(named))
     if (typeof value !== 'string' || value === '' || value.length > IDENTITY_MAX)
       throw new RangeError(`${name} must be a text of 1 to ${IDENTITY_MAX} characters`);

@@ -26,8 +26,7 @@ const unasked = (toolName: string, holder: string): ToolExecutionError =>
   new ToolExecutionError(
     'duplicate_in_flight',
     `The ${holder} that ran ${toolName} was given up, and the tool may have taken effect: it is not run again. ` +
-      'Find out; and give it verify, or enforcesKey where its resource checks the key, ' +
-      'so that such a turn goes on by itself',
+      'Find out; verify, or enforcesKey where its resource checks the key, lets such a turn go on',
     { classification: 'permanent', uncertain: true },
   );
 

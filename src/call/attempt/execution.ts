@@ -55,7 +55,7 @@ export class ToolExecution {
   /** Sees whether the work of any of its attempts goes on after its end; only where that may be asked. */
   readonly work: StopWatch | undefined;
   /** An attempt has its `attempt_started` and no event of its end yet. */
-  #attempting = false;
+  isAttempting = false;
   #hasAnswered = false;
   #learned = true;
   #attemptStartedAtMs: number;
@@ -75,11 +75,6 @@ export class ToolExecution {
     this.#attemptStartedAtMs = this.startedAtMs;
     this.#attemptsBefore = context.attempts;
     this.#wasUncertain = context.uncertain;
-  }
-
-  /** An attempt has begun, and its end is not told. */
-  get isAttempting(): boolean {
-    return this.#attempting;
   }
 
   /**
@@ -140,7 +135,7 @@ export class ToolExecution {
     this.#attemptStartedAtMs = atMs;
     this.#executedBefore = context.executed;
     this.#hasAnswered = false;
-    this.#attempting = true;
+    this.isAttempting = true;
     context.verified = undefined;
     context.executed = true;
     context.attempts++;
@@ -163,7 +158,7 @@ export class ToolExecution {
     this.#learn(true);
     // A listener of the breaker's change may have ended the call: then this attempt counts as one that was cut short.
     if (!context.isOver) {
-      this.#attempting = false;
+      this.isAttempting = false;
       context.advance(TRYING);
       context.uncertain = true;
       const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
@@ -183,9 +178,9 @@ export class ToolExecution {
 
   /** What was thrown as a failure, counted and with its event; where no attempt had begun, as a refusal. */
   fail(thrown: unknown): SeenFailure {
-    const error = this.#attempting ? this.#entered(thrown) : this.#refused(thrown as ToolExecutionError);
+    const error = this.isAttempting ? this.#entered(thrown) : this.#refused(thrown as ToolExecutionError);
     const { classification, rule } = classify(error, this.guarded.classification);
-    if (this.#attempting) {
+    if (this.isAttempting) {
       if (error.uncertain) this.context.uncertain = true;
       settlePermit(this.takePermit(), breakerOutcome(error, classification, rule), error);
       this.#learn(false);
@@ -214,13 +209,13 @@ export class ToolExecution {
     // Where a hook answered late, the work is taken down after this event.
     this.signal?.abort();
     const { ending } = this.context;
-    if (this.#attempting && ending?.kind === 'timeout') return this.#timedOut(ending);
+    if (this.isAttempting && ending?.kind === 'timeout') return this.#timedOut(ending);
     const permit = this.takePermit();
     // Who leaves after a value has had an answer (R-3.6); one of an earlier attempt is none of this one's.
-    if (this.#attempting && this.#hasAnswered) permit?.success();
+    if (this.isAttempting && this.#hasAnswered) permit?.success();
     else permit?.release();
-    if (!this.#attempting) return;
-    this.#attempting = false;
+    if (!this.isAttempting) return;
+    this.isAttempting = false;
     const error = new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true });
     const answered = this.#hasAnswered ? ({ answered: true } as const) : {};
     const { attempts: attempt } = this.context;
@@ -245,7 +240,9 @@ export class ToolExecution {
   #entered(thrown: unknown): ToolExecutionError {
     const entered = toToolExecutionError(thrown, () => this.context.site.runtime.wallNow());
     const read = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
-    return doubted(read, this.guarded.effects, this.context.uncertain);
+    // What a tool gave says that it had begun; what it says of itself is believed.
+    const began = this.#hasAnswered && read.executed && read !== thrown;
+    return doubted(read, this.guarded.effects, this.context.uncertain || began);
   }
 
   /** An attempt that was not made proves nothing about those before it. */
@@ -271,8 +268,8 @@ export class ToolExecution {
   #tell({ error, classification, breakerState }: SeenFailure, rule: string): void {
     const { context } = this;
     const report = { error: reportOf(error), classification, rule, breakerState };
-    if (!this.#attempting) return context.emit({ type: 'rejected', ...report });
-    this.#attempting = false;
+    if (!this.isAttempting) return context.emit({ type: 'rejected', ...report });
+    this.isAttempting = false;
     context.advance(TRYING);
     if (!error.executed) context.executed = this.#executedBefore;
     const timeoutMs = limitOf(error);

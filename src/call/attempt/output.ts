@@ -7,7 +7,7 @@ import { lastValue } from '../../operators/work/last-value.ts';
 import { settling, startWork } from '../../operators/work/output.ts';
 import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
-import { fit } from '../request.ts';
+import { fit, ownInput } from '../request.ts';
 import { AttemptContext } from './tool-context.ts';
 import type { ToolExecution } from './execution.ts';
 
@@ -63,7 +63,7 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
     const execute = (): unknown => {
       const given = new AttemptContext(context, attempt, own.forMore, hear, hold);
       if (reservation !== undefined) given.usage = (used) => void (own.isOver || reservation.report(used));
-      const result = guarded.tool.execute(input as never, given);
+      const result = guarded.tool.execute((context.bare ? input : ownInput(input)) as never, given);
       return work === undefined ? result : work.watch(result);
     };
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));

@@ -1,7 +1,6 @@
 import { catchError, defer, filter, map, of, reduce, repeat, switchMap, takeWhile, tap, type Observable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
-import type { TraceContext } from '../../contract/tool.ts';
 import type { VerifyContext } from '../../contract/settle/verify.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import { answerWithin } from '../../operators/timing/answer-within.ts';
@@ -14,7 +13,7 @@ import type { GuardedTool } from '../../layer/registry.ts';
 import type { Caller, Layer } from '../../layer/services.ts';
 import type { Verification } from '../../layer/settle/verification.ts';
 import type { CallContext } from '../context.ts';
-import { fit } from '../request.ts';
+import { fit, ownInput } from '../request.ts';
 import { resourceKey, traceContextOf } from './tool-context.ts';
 
 /** The work of attempts of which the last one ended while it was in doubt. */
@@ -87,7 +86,7 @@ const contextOf = (
   attempt,
   signal,
   ...(fence === undefined ? {} : { fence }),
-  ...(traceparent === undefined ? {} : { traceContext: given({ traceparent, tracestate, baggage }) as TraceContext }),
+  ...(traceparent === undefined ? {} : { traceContext: given({ traceparent, tracestate, baggage }) }),
 });
 
 /** One question. */
@@ -95,10 +94,9 @@ const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observa
   const { tool } = doubt.guarded;
   if (lookup !== undefined) return lookedUp(by, doubt, lookup);
   // The registry holds tools of any input; each has checked its own.
-  return abortable<unknown>((signal) => tool.verify?.(doubt.input as never, contextOf(by, doubt, signal))).pipe(
-    lastValue,
-    map(findingOf),
-  );
+  return abortable<unknown>((signal) =>
+    tool.verify?.(ownInput(doubt.input) as never, contextOf(by, doubt, signal)),
+  ).pipe(lastValue, map(findingOf));
 };
 
 /** Asks until it is known, as often as the policy has it. */
@@ -175,7 +173,7 @@ export const inquirerOf = (context: CallContext): Inquirer => {
     runtime: site.runtime,
     callKey: resourceKey(context),
     fence: lease?.fence,
-    caller: given({ session, actor, tenant, traceparent, tracestate, baggage, verifies }) as Caller,
+    caller: given({ session, actor, tenant, traceparent, tracestate, baggage, verifies }),
     isOver: () => context.isOver,
     tell: ({ finding, message, durationMs, asked: questions }, { attempt }) => {
       context.verified = finding;

@@ -41,8 +41,7 @@ const MOVED = 'store_moved';
 const tooSlow = (leaseMs: number): ToolExecutionError =>
   new ToolExecutionError(
     'store_unavailable',
-    `The store takes longer to answer than a lease of ${leaseMs} ms lasts, ` +
-      'so that nothing would protect the call; raise leaseMs',
+    `The store takes longer to answer than a lease of ${leaseMs} ms lasts; raise leaseMs`,
   );
 
 /**

@@ -112,16 +112,21 @@ export const TURN: readonly MutatedFile[] = [
     ],
   },
   {
+    file: 'call/request.ts',
+    mutants: [['R-2.5 an attempt has its input for itself', 'copies.set(value, copy);', 'return value;']],
+  },
+  {
     file: 'call/attempt/execution.ts',
     mutants: [
       [
         'R-2.5 doubt about an attempt stays',
-        'doubted(read, this.guarded.effects, this.context.uncertain)',
-        'doubted(read, this.guarded.effects)',
+        'doubted(read, this.guarded.effects, this.context.uncertain || began)',
+        'doubted(read, this.guarded.effects, began)',
       ],
+      ['R-2.5 a stream that gave a value had begun', 'this.context.uncertain || began)', 'this.context.uncertain)'],
       [
         'R-3.6 who leaves after a value has had an answer',
-        'if (this.#attempting && this.#hasAnswered) permit?.success();',
+        'if (this.isAttempting && this.#hasAnswered) permit?.success();',
         'if (this.#hasAnswered) permit?.release();',
       ],
     ],
