@@ -7,7 +7,7 @@ import { createSqliteStore } from './sqlite/records.ts';
 
 /** How long the store waits for its file, and how durable it is. */
 export interface SqliteStoreOptions {
-  /** For waiting and polling; leases are measured by the machine's own clock since its start. Default the machine's. */
+  /** For waiting and polling; records are timed by the machine's own clock since its start. Default the machine's. */
   readonly runtime?: Runtime;
   /**
    * How long an operation waits for another process's lock on the file, in milliseconds; it does not block this
@@ -37,8 +37,9 @@ const BUSY_TIMEOUT_MAX_MS = 2 ** 31 - 1;
  * one machine that open the same path. Not for network file systems. Answers at once unless another process holds the
  * lock.
  *
- * Leases go by the monotonic clock of the machine, which its processes share and nobody can set; what has expired goes
- * by the wall clock as SQLite reads it. Expired records are removed as new ones come, and by `sweep`.
+ * All times go by the monotonic clock of the machine, which its processes share and nobody can set; those of records
+ * from before the machine was started by the wall clock as SQLite reads it. Expired records are removed as new ones
+ * come, and by `sweep`.
  *
  * @param path the file, made if it is missing; its folder must exist
  * @param options waiting, size and durability

@@ -1,5 +1,6 @@
-// Was: the wall clock set forward ended leases of running calls, a moved file took outcomes that nobody saw, a damaged
-// record was worth a retry. Now: none of it.
+// Was: the wall clock set forward ended leases of running calls and forgot what had been paid, a moved file took
+// outcomes that nobody saw, as did one whose -wal or -shm was deleted, a damaged record was worth a retry. Now: none of
+// it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +37,8 @@ const setForward = (ms: number): void => {
   const times = ['createdAtMs', 'updatedAtMs', 'expiresAtMs', 'lockUntilMs'];
   const older = times.map((time) => `'$.${time}', json_extract(record, '$.${time}') - ${ms}`).join(', ');
   db.exec(
-    `UPDATE records SET record = json_replace(record, ${older}), expires_at = expires_at - ${ms}, lock_until = iif(lock_until = 0, 0, lock_until - ${ms})`,
+    `UPDATE records SET record = json_replace(record, ${older}), expires_at = expires_at - ${ms}, lock_until = iif(lock_until = 0, 0, lock_until - ${ms}),
+      lease_until = iif(lock_until = 0, lease_until + ${ms}, lease_until)`,
   );
   db.close();
 };
@@ -114,6 +116,39 @@ describe('R-9.6 sqlite: leases go by the clock of the machine', () => {
     expect(begun).toBe(1);
   });
 
+  it.each([48 * HOUR_MS, -48 * HOUR_MS])(
+    'R-10.2 the wall clock set forward by %i ms forgets no result, and no claim whose owner has died',
+    async (ms) => {
+      let paid = 0;
+      const store = open();
+      const policy = { effects: 'mutating', safetyCritical: true } as const;
+      const layer = createSpillway({ store, tools: [tool({ name: 't', policy, execute: () => ++paid })] });
+      await layer.execute(asked());
+      const dead = await own(store, claimOf('dead', { leaseMs: 1, ttlMs: HOUR_MS }));
+      await expect
+        .poll(async () => ((await found(store, 'dead')).record.lockUntilMs ?? 0) - Date.now())
+        .toBeLessThan(0);
+      setForward(ms);
+      expect(await store.sweep()).toBe(0);
+      const listed: string[] = [];
+      for await (const { key } of store.byTool('search')) listed.push(key);
+      expect(listed).toStrictEqual(['dead']);
+      expect((await refused(store, claimOf('dead'))).record.version).toBe(dead.version);
+      const again = await layer.execute(asked());
+      expect(again).toMatchObject({ status: 'success', fromCache: true });
+      expect(again.cache?.ageMs).toBeLessThan(60_000);
+      expect(paid).toBe(1);
+    },
+  );
+
+  it('R-10.2 the wall clock set back keeps no result for longer', async () => {
+    const store = open();
+    await finish(store, await own(store, claimOf('k')), '1', 100);
+    setForward(-48 * HOUR_MS);
+    await expect.poll(async () => store.get('k'), { timeout: 20_000 }).toBe(undefined);
+    expect(await own(store, claimOf('k'))).toMatchObject({ state: 'inflight' });
+  });
+
   it('R-9.6 of a lease from before the machine was started only the wall clock can tell', async () => {
     const store = open();
     for (const sql of [
@@ -175,6 +210,21 @@ describe('R-10.3 sqlite: what a call hears of its file', () => {
     ]);
     expect(performance.now() - deletedMs).toBeLessThan(20_000);
   });
+
+  it.each(['-wal', '-shm'])(
+    'R-10.3 its %s deleted while it is in use: whoever opens it sees nothing of ours, so no word of it is taken',
+    async (suffix) => {
+      const store = open();
+      const { version } = await own(store, claimOf('k'));
+      rmSync(`${path}${suffix}`);
+      const moved = { kind: 'store_unavailable', code: 'store_moved' };
+      await expect((async () => store.setIfNotExists(claimOf('new')))()).rejects.toMatchObject(moved);
+      await expect((async () => store.renew('k', version, LONG_MS))()).rejects.toMatchObject(moved);
+      await expect((async () => store.get('k'))()).rejects.toMatchObject(moved);
+      await store.close?.();
+      await own(open(), claimOf('new'));
+    },
+  );
 
   it('R-10.3 a damaged record is no lost store: the call fails for good, and nothing is told of the store', async () => {
     const store = open();

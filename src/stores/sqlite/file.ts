@@ -27,11 +27,15 @@ const WAIT_MAX_MS = 50;
 /** Whoever turns a new file's journal to WAL at the same moment makes the others try again. */
 const JOURNAL_TRIES = 100;
 
-/** Which file it is, wherever a path leads. */
-const placeOf = (path: string): string => {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? 'nowhere' : `${stats.dev} ${stats.ino}`;
-};
+/** What was committed and is not in the file yet, and the locks of those who use it, are in files beside it. */
+const PARTS = ['', '-wal', '-shm'];
+
+/** Which files they are, wherever a path leads. */
+const placeOf = (path: string): string =>
+  PARTS.map((part) => {
+    const stats = statSync(path + part, { throwIfNoEntry: false });
+    return stats === undefined ? 'nowhere' : `${stats.dev} ${stats.ino}`;
+  }).join();
 
 /** Throws an Error with the remedy where `node:sqlite` is missing. */
 export function loadSqlite(host: Host = globalThis.process): Sqlite {
@@ -133,7 +137,8 @@ export class SqliteFile {
     if (placeOf(this.path) === this.#place) return;
     throw new ToolExecutionError(
       'store_unavailable',
-      `${this.path}: the file was moved, deleted or replaced while it was in use; close the store and make another one`,
+      `${this.path}: the file, or its -wal or -shm, was moved, deleted or replaced while it was in use; close the ` +
+        'store and make another one',
       { code: 'store_moved' },
     );
   }

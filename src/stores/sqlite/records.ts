@@ -18,8 +18,9 @@ const COLUMNS = 'key, version, lock_until, expires_at, record, boot, leased_at, 
  * by the wall clock.
  */
 const RUNS = `CASE WHEN boot = '${BOOT}' AND leased_at <= ? THEN lease_until > ? ELSE lock_until > ${NOW} END`;
-/** What runs is not forgotten, wherever the wall clock was set to. */
-const LIVE = `(expires_at > ${NOW} OR ${RUNS})`;
+/** Nothing is forgotten early, nor kept for longer, wherever the wall clock was set to. */
+const LIVE = `CASE WHEN boot = '${BOOT}' AND leased_at <= ? THEN lease_until + (expires_at - lock_until) > ?
+  ELSE expires_at > ${NOW} END`;
 
 const READ = `SELECT now, ${COLUMNS} FROM (SELECT ${NOW} AS now) LEFT JOIN records ON key = ?`;
 const NEXT = 'UPDATE counters SET version = version + 1 RETURNING version, records';
@@ -30,7 +31,9 @@ const PUT = `INSERT INTO records (key, tool, session, version, lock_until, expir
 const UPDATE =
   'UPDATE records SET version = ?, lock_until = ?, expires_at = ?, record = ?, boot = ?, leased_at = ?, lease_until = ? WHERE key = ?';
 const DELETE = `DELETE FROM records WHERE key = ? AND (? IS NULL OR version = ?) AND ${LIVE}`;
-const SWEEP = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_at <= ${NOW} AND NOT ${RUNS} LIMIT ?)`;
+/** Those that the wall clock says have expired are looked at, since there is an index of them. */
+const SWEEP = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM (
+  SELECT rowid, * FROM records WHERE ${NOW} >= expires_at ORDER BY expires_at LIMIT ?) WHERE NOT ${LIVE})`;
 const MAKE_ROOM = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE NOT ${RUNS} ORDER BY expires_at LIMIT ?)`;
 const LAST_ROW = 'SELECT max(rowid) AS last FROM records';
 const page = (column: 'tool' | 'session'): string =>
@@ -90,47 +93,41 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
       });
   };
   const watchers = createWatchers(poll);
-  /** Twice the time by which leases are valid. */
+  /** Twice the time by which leases are valid, and records live. */
   const at = (): [number, number] => {
     const nowMs = machineNow();
     return [nowMs, nowMs];
   };
-  const sweepSome = (): number => file.change(SWEEP, ...at(), SWEEP_MAX);
+  const sweepSome = (): number => file.change(SWEEP, SWEEP_MAX, ...at());
   /**
    * What is there of a key: its row, and the record in it unless that has expired. `wallMs` is the wall clock; `atMs`
-   * the time by which the record is to be judged: of a claim, the wall clock as it was when it was leased, and as much
-   * later as has passed since.
+   * the time by which the record is to be judged: the wall clock as it was when it was written, and as much later as
+   * has passed since.
    */
   const read = (key: string): Found => {
     const row = file.row(READ, written(key)) ?? {};
     const wallMs = Number(row['now']);
     if (row['key'] === null) return { occupied: false, record: undefined, atMs: wallMs, wallMs };
     const lockUntilMs = Number(row['lock_until']);
-    const leftMs =
-      lockUntilMs === 0
-        ? undefined
-        : leaseLeftMs({ boot: row['boot'], leasedAt: row['leased_at'], leaseUntil: row['lease_until'] });
-    const atMs = leftMs === undefined ? wallMs : lockUntilMs - leftMs;
+    const leftMs = leaseLeftMs({ boot: row['boot'], leasedAt: row['leased_at'], leaseUntil: row['lease_until'] });
+    // Whole, where an age is told of it; a lease may have a fraction.
+    const atMs = leftMs === undefined ? wallMs : lockUntilMs - (lockUntilMs === 0 ? Math.round(leftMs) : leftMs);
     const expired = typeof row['expires_at'] === 'number' && row['expires_at'] <= atMs;
     return { occupied: true, record: expired ? undefined : recordOf(row, file.path), atMs, wallMs };
   };
-  /** What a row says beside its key, tool and session. `leaseMs` from now, where the record is leased. */
-  const valuesOf = (
-    record: DedupeRecord,
-    leaseMs?: number,
-  ): [number, number, number, string, string, number, number] => {
+  /** What a row says beside its key, tool and session. `atMs` is the time by which the record was made. */
+  const valuesOf = (record: DedupeRecord, atMs: number): [number, number, number, string, string, number, number] => {
     const { version, lockUntilMs = 0, expiresAtMs } = record;
     const nowMs = machineNow();
-    const lease: [string, number, number] = leaseMs === undefined ? ['none', 0, 0] : [BOOT, nowMs, nowMs + leaseMs];
-    return [version, lockUntilMs, expiresAtMs, JSON.stringify(record), ...lease];
+    return [version, lockUntilMs, expiresAtMs, JSON.stringify(record), BOOT, nowMs, nowMs + (lockUntilMs - atMs)];
   };
-  const put = (record: DedupeRecord, leaseMs: number): DedupeRecord => {
+  const put = (record: DedupeRecord, atMs: number): DedupeRecord => {
     const { key, tool, request } = record;
-    file.change(PUT, written(key), written(tool), written(request.sessionKey), ...valuesOf(record, leaseMs));
+    file.change(PUT, written(key), written(tool), written(request.sessionKey), ...valuesOf(record, atMs));
     return record;
   };
-  const update = (record: DedupeRecord, leaseMs?: number): DedupeRecord => {
-    file.change(UPDATE, ...valuesOf(record, leaseMs), written(record.key));
+  const update = (record: DedupeRecord, atMs: number): DedupeRecord => {
+    file.change(UPDATE, ...valuesOf(record, atMs), written(record.key));
     return record;
   };
   const next = (): { readonly version: number; readonly records: number } => {
@@ -172,7 +169,7 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
     const { version, records } = next();
     if (!occupied) makeRoom(records + 1 - maxRecords);
     if (++claims % CLAIMS_PER_SWEEP === 0) sweepSome();
-    return { created: true, record: put(claimed(wish, version, wallMs), wish.leaseMs), atMs: wallMs };
+    return { created: true, record: put(claimed(wish, version, wallMs), wallMs), atMs: wallMs };
   };
   /** What the work gave, after those who watch the key were told. */
   const changed = <T>(key: string, result: T): T => {
@@ -208,7 +205,7 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
     compareAndSet: (key, version, outcome) => {
       const settle = (): DedupeRecord | undefined => {
         const { record, wallMs } = read(key);
-        return record?.version === version ? update(ended(record, outcome, next().version, wallMs)) : undefined;
+        return record?.version === version ? update(ended(record, outcome, next().version, wallMs), wallMs) : undefined;
       };
       return told(key, file.write(settle, true), (settled) => settled !== undefined);
     },
@@ -216,7 +213,7 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
       file.write(() => {
         const { record, atMs } = read(key);
         if (record?.version !== version || record.state !== 'inflight') return false;
-        update(renewed(record, leaseMs, atMs), leaseMs);
+        update(renewed(record, leaseMs, atMs), atMs);
         return true;
       }, true),
     delete: (key, version) =>

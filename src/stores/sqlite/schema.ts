@@ -2,8 +2,9 @@
 export const APPLICATION_ID = 0x73_70_6c_77;
 export const SCHEMA_VERSION = 2;
 /**
- * A lease by the clock that counts since the machine was started: its start, its end, and of which start of the machine
- * that is (`machine-clock.ts`). `lock_until` has its end by the wall clock.
+ * The clock that counts since the machine was started, and of which start of the machine it is (`machine-clock.ts`):
+ * when the row was written, and what `lock_until` is by it, which for a record that is not leased is the epoch. So
+ * whatever the row says in wall clock time is known by a clock that nobody can set.
  */
 const LEASE: readonly string[] = [
   "boot TEXT NOT NULL DEFAULT 'none'",
