@@ -50,9 +50,13 @@ export const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): Ca
   );
 };
 
+/** How long a result is kept: in a turn that moves until its end, since it may not be in the journal yet. */
+const doneTtlOf = ({ journal }: CallContext['site'], { doneTtlMs }: GuardedTool['dedupe']): number =>
+  Math.max(doneTtlMs, journal?.remainingMs ?? 0);
+
 /** What the store is asked for the key of a call. */
 export const claimOf = (
-  { call, site: { journal } }: CallContext,
+  { call, site }: CallContext,
   { dedupe }: GuardedTool,
   { key, idempotencyKey, paramsDigest }: CallKey,
 ): DedupeClaim => ({
@@ -66,12 +70,12 @@ export const claimOf = (
     requestId: call.callId,
     ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
     paramsDigest,
-    ...claimantOf(journal),
+    ...claimantOf(site.journal),
   },
   leaseMs: dedupe.leaseMs,
-  // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something
-  // ran.
-  ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
+  // Stores keep it for the lease at least: who lost it unnoticed can still have its outcome recorded, and others see
+  // that something ran.
+  ttlMs: doneTtlOf(site, dedupe),
 });
 
 /** Whether a call must not be done twice, whatever else allows it (R-2.5). */
@@ -122,7 +126,14 @@ export const idempotentCall =
 
 const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): IdempotentRun<CallOutcome> => {
   const { layer } = context;
-  const keyed = keyedCall(context, guarded, key);
+  const keyed: KeyedCall = {
+    context,
+    guarded,
+    claim: claimOf(context, guarded, key),
+    terms: termsOf(context, guarded),
+    key,
+    tell: (step, about) => context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about }),
+  };
   return {
     ...keyed,
     begins: (lease, lost) => {
@@ -166,15 +177,6 @@ interface KeyedCall {
   readonly tell: TellKeyStep;
 }
 
-const keyedCall = (context: CallContext, guarded: GuardedTool, key: CallKey): KeyedCall => ({
-  context,
-  guarded,
-  claim: claimOf(context, guarded, key),
-  terms: termsOf(context, guarded),
-  key,
-  tell: (step, about) => context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about }),
-});
-
 /** How a call ended for its record. */
 interface RecordedEnd {
   /** Absent when no caller got one. */
@@ -190,9 +192,10 @@ const recordOf = (context: CallContext, guarded: GuardedTool, end: RecordedEnd):
   // turn that moves may yet ask for.
   const isOpen = result?.error?.uncertain === true && !guarded.enforcesKey;
   const isKept = isOpen || isSafetyCritical(context, guarded) || context.site.journal !== undefined;
-  const failedTtlMs = isKept ? dedupe.doneTtlMs : dedupe.failedTtlMs;
+  const doneTtlMs = doneTtlOf(context.site, dedupe);
+  const failedTtlMs = isKept ? doneTtlMs : dedupe.failedTtlMs;
   const more = { owner: ownerOf(context, guarded), hasStopped: isOpen && haveStopped(context) };
-  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind, more);
+  const outcome = outcomeOf(context, { doneTtlMs, failedTtlMs }, result, kind, more);
   // Until the store has answered, nobody knows better.
   if (outcome !== undefined) context.unkept = 'unrecorded';
   return outcome;
@@ -233,14 +236,11 @@ const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable
     if (context.lease !== undefined) forgetStandIns(context.lease, keyed.terms);
   } else if (became !== 'unprotected') context.unkept = became;
   // Another holds the key: its outcome is everybody's. Where there is none, its own stands.
-  const outcome$ =
-    became === 'superseded'
-      ? followed(keyed).pipe(
-          catchError(() => EMPTY),
-          defaultIfEmpty(own),
-        )
-      : of(own);
-  return outcome$.pipe(map((outcome) => sayingRecord(context, outcome)));
+  const others$ = became === 'superseded' ? followed(keyed).pipe(catchError(() => EMPTY)) : EMPTY;
+  return others$.pipe(
+    defaultIfEmpty(own),
+    map((outcome) => sayingRecord(context, outcome)),
+  );
 };
 
 /** The outcome of whoever holds the key now; completes empty where nobody does, and errors where it cannot be got. */
@@ -259,7 +259,7 @@ const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
 const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observable<CallOutcome> | undefined => {
   const { context, terms, tell } = keyed;
   const isForGood = error?.classification === 'permanent';
-  tell('lease_lost', error === undefined ? {} : { message: isForGood ? error.message : 'the store did not answer' });
+  tell('lease_lost', error && { message: isForGood ? error.message : 'the store did not answer' });
   if (error !== undefined) context.layer.dedupe.noteAnswer(error);
   if (error !== undefined && terms.mode === 'bestEffort') {
     context.lease = undefined;
@@ -286,8 +286,7 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
 const lostError = ({ executed, uncertain }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
   // Its own tool has run, or an earlier process's may have.
   const isOpen = executed || uncertain;
-  const why =
-    error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
+  const why = `The call lost its ${error === undefined ? 'idempotency key' : 'store'} while it ran`;
   const isForGood = error?.classification === 'permanent';
   const doubt = isOpen ? ' and may have taken effect' : '';
   const message = `${why}${doubt}; ${isForGood ? error.message : 'ask again under the same key'}`;

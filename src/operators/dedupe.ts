@@ -144,7 +144,7 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
   const { store, key, mode, tool, fingerprint, leaseMs, doneTtlMs, storeTimeoutMs, runtime } = settings;
   const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
   return {
-    claim: { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: Math.max(doneTtlMs, leaseMs) },
+    claim: { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: doneTtlMs },
     terms: { store, runtime, leaseMs, storeTimeoutMs, hasOwnId: true, mode, global: true, neverTwice: false },
     // An operator has no trace.
     tell: () => undefined,

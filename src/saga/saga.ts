@@ -27,7 +27,6 @@ import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import { forkJoinAll } from '../operators/work/join-tree.ts';
 import type { StopWatch } from '../operators/work/stop-watch.ts';
-import { given } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
 import { isOpen } from '../policy/settle/undo-order.ts';
 import { isCertain, isRefused } from './certain.ts';

@@ -12,7 +12,7 @@ const rubbish = (method: string, problem: string): ToolExecutionError =>
   new ToolExecutionError(
     'store_unavailable',
     `The store answered ${method} with rubbish: ${problem}. ` +
-      'Mend the store; storeConformance() of spillway/testing shows how',
+      'Mend it: storeConformance() of spillway/testing shows how',
     {
       code: BAD_ANSWER,
       classification: 'permanent',

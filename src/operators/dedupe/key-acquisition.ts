@@ -115,7 +115,7 @@ const inquire = (begun: Omit<Inquiry, 'isAsking' | 'over' | 'pause$' | 'pollMs' 
     };
     subscriber.add(() => {
       stayWith(inquiry, undefined);
-      if (inquiry.isAsking) nothingRuns(inquiry);
+      nothingRuns(inquiry);
     });
     defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
       .pipe(
@@ -239,11 +239,11 @@ const released = (
 /** For how long the holder of a record has it, by the store's own clock, as it stands. */
 const leaseLeftMs = ({ record, atMs }: DedupeReading): number => Math.max(0, (record.lockUntilMs ?? 0) - atMs);
 
-/** When a record may have changed: the store says so, its lease ends, or it is time to look again. */
+/** When a record may have changed: the store says so, its lease ends, or it is time to look, before a result is gone. */
 const changeOf = (inquiry: Inquiry, reading: DedupeReading): Observable<unknown> => {
-  const { key } = reading.record;
+  const { key, ttlMs } = reading.record;
   const { store, runtime } = inquiry.terms;
-  const waitMs = Math.min(leaseLeftMs(reading), inquiry.pollMs * (0.5 + runtime.random()));
+  const waitMs = Math.min(leaseLeftMs(reading), ttlMs / 2, inquiry.pollMs * (0.5 + runtime.random()));
   inquiry.pollMs = Math.min(POLL_MAX_MS, inquiry.pollMs * 2);
   return defer(() => {
     stayWith(inquiry, leasesOf(store).get(key));
@@ -278,18 +278,18 @@ const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
     subscriber.complete();
   });
 
-/** The store may have granted a claim without telling. */
+/** The store may have granted a claim without telling, if it was asked for one. */
 const nothingRuns = (inquiry: Inquiry): void => {
-  const { claim, terms, over } = inquiry;
+  const { claim, terms, over, isAsking } = inquiry;
   inquiry.isAsking = false;
-  loseClaim(terms, claim, over !== undefined);
+  if (isAsking) loseClaim(terms, claim, over !== undefined);
 };
 
 /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
   const { terms, waited, tell } = inquiry;
   if (terms.mode === 'enforced' || waited) {
-    if (inquiry.isAsking) nothingRuns(inquiry);
+    nothingRuns(inquiry);
     return of({ act: 'refuse', error });
   }
   inquiry.isAsking = false;

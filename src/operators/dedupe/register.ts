@@ -63,7 +63,7 @@ const claimOf = ({ key, tool, ttlMs }: RegisterPlace): DedupeClaim => ({
 });
 
 const busy = (): ToolExecutionError =>
-  new ToolExecutionError('store_unavailable', 'Too many write the same record of the store at once; ask again');
+  new ToolExecutionError('store_unavailable', 'Too many write one record at once; ask again');
 
 /**
  * Changes a record that processes share, as if nobody else did: reads it, asks what is to become of it, and writes that

@@ -31,7 +31,7 @@ export const noteStandIn = (
   toolName: string,
   { store, runtime, storeTimeoutMs }: NoteTerms,
 ): Observable<unknown> => {
-  const { tool, idempotencyKey, request, ttlMs } = lease.claimed;
+  const { tool, idempotencyKey, request, createdAtMs, expiresAtMs } = lease.claimed;
   const note: DedupeClaim = {
     key: noteKey(lease, toolName),
     tool,
@@ -39,7 +39,7 @@ export const noteStandIn = (
     // It is no claim of its call's.
     request: { ...request, requestId: `${request.requestId}/${toolName}` },
     leaseMs: AT_ONCE_MS,
-    ttlMs,
+    ttlMs: expiresAtMs - createdAtMs,
   };
   return ask(() => store.setIfNotExists(note), storeTimeoutMs, runtime).pipe(
     map(() => lease.standIns.noted.add(toolName)),
