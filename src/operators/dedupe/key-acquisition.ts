@@ -12,6 +12,7 @@ import { AT_ONCE_MS, releaseIf } from './release-if.ts';
 /**
  * Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that.
  */
+const POLL_MIN_MS = 25;
 const POLL_FIRST_MS = 50;
 const POLL_MAX_MS = 1_000;
 
@@ -243,7 +244,8 @@ const leaseLeftMs = ({ record, atMs }: DedupeReading): number => Math.max(0, (re
 const changeOf = (inquiry: Inquiry, reading: DedupeReading): Observable<unknown> => {
   const { key, ttlMs } = reading.record;
   const { store, runtime } = inquiry.terms;
-  const waitMs = Math.min(leaseLeftMs(reading), ttlMs / 2, inquiry.pollMs * (0.5 + runtime.random()));
+  const keptMs = Math.max(POLL_MIN_MS, ttlMs / 2);
+  const waitMs = Math.min(leaseLeftMs(reading), keptMs, inquiry.pollMs * (0.5 + runtime.random()));
   inquiry.pollMs = Math.min(POLL_MAX_MS, inquiry.pollMs * 2);
   return defer(() => {
     stayWith(inquiry, leasesOf(store).get(key));
