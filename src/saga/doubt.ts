@@ -78,7 +78,7 @@ const inquirerOf = (site: UndoSite, { id, callId, callKey }: JournalEntry, toolN
         toolName,
         finding,
         durationMs,
-        ...(message === undefined ? {} : { message }),
+        ...given({ message }),
       }),
   };
 };

@@ -87,9 +87,8 @@ export class Saga implements CallJournal {
       writer: '',
       owner: layer.runtime.id(),
       ...turn,
-      ...(name === undefined ? {} : { plan: name }),
+      ...given({ plan: name, submission: engine?.submission }),
       state: 'running',
-      ...(engine === undefined ? {} : { submission: engine.submission }),
       pages: 0,
       entries: [],
     };

@@ -152,8 +152,7 @@ export const undoCall = (
       turnId: journal.turnId,
       deadlineMs: Infinity,
       unbudgeted: true,
-      ...(report === undefined ? {} : { report }),
-      ...(engine === undefined ? {} : { journal: ofUndoings(engine) }),
+      ...given({ report, journal: engine && ofUndoings(engine) }),
     };
     const once = (): CallContext => new CallContext(layer, callSite, { ...call, callId: layer.runtime.id() });
     const ended = (context: CallContext): Observable<CallOutcome> =>

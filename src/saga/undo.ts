@@ -27,6 +27,7 @@ import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import { forkJoinAll } from '../operators/work/join-tree.ts';
 import type { StopWatch } from '../operators/work/stop-watch.ts';
+import { given } from '../policy/check.ts';
 import { compensationIn, isOpen, leftBehindSentence, undoSteps, type UndoStep } from '../policy/settle/undo-order.ts';
 import type { TurnBody } from '../layer/trace.ts';
 import type { TracePart } from '../policy/trace-part.ts';
@@ -275,11 +276,9 @@ export const ownerOf = (site: UndoSite, entry: JournalEntry): string => {
 const tell = (site: UndoSite, entry: JournalEntry, isDone: boolean): void => {
   const { id, toolName, state, message, callKey, halfUndone } = entry;
   if (state !== 'compensated' && state !== 'compensation_failed') return;
-  const why = message === undefined ? {} : { message };
-  site.emit({ type: 'node_compensated', nodeId: id, toolName, state, ...why });
+  site.emit({ type: 'node_compensated', nodeId: id, toolName, state, ...given({ message }) });
   if (state === 'compensated') return;
-  const half = halfUndone === undefined ? {} : { halfUndone };
-  const left = { id, toolName, callKey, why: message ?? '', owner: ownerOf(site, entry), ...half };
+  const left = { id, toolName, callKey, why: message ?? '', owner: ownerOf(site, entry), ...given({ halfUndone }) };
   site.emit({
     type: 'escalated',
     nodeId: id,

@@ -80,8 +80,7 @@ export class TurnContext {
       // Such an end is a moment of the wall clock; others move while a person is waited for.
       time: journal === undefined ? layer.gates?.turnTime(deadlineMs) : undefined,
       report: this.#report,
-      ...(journal === undefined ? {} : { journal }),
-      ...(this.saga === undefined ? {} : { undoLog: this.saga }),
+      ...given({ journal, undoLog: this.saga }),
     };
   }
 

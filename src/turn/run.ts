@@ -116,10 +116,12 @@ const started = (turn: TurnContext): Omit<TurnStarted, 'source' | keyof EventHea
     timeoutMs,
     nodes: nodes.map(plannedOf),
     onDeadline: options.onDeadline ?? 'detach',
-    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     ...toldOf(trace),
-    ...(journal === undefined || journal.remainingMs === timeoutMs ? {} : { remainingMs: journal.remainingMs }),
-    ...(journal?.worker === undefined ? {} : { worker: journal.worker }),
+    ...given({
+      concurrency: options.concurrency,
+      remainingMs: journal?.remainingMs === timeoutMs ? undefined : journal?.remainingMs,
+      worker: journal?.worker,
+    }),
   };
 };
 

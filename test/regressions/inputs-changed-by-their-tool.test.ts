@@ -84,7 +84,7 @@ describe('inputs that their tool changes', () => {
     ]);
   });
 
-  it('R-2.5 what a stream gave before it failed says that it had begun: nothing of the failure proves otherwise', async () => {
+  it('R-2.5 what a stream gave before it failed says that it had begun, whatever it failed with', async () => {
     let runs = 0;
     const pay = tool({
       name: 'pay',

@@ -178,8 +178,8 @@ export const inquirerOf = (context: CallContext): Inquirer => {
     tell: ({ finding, message, durationMs, asked: questions }, { attempt }) => {
       context.verified = finding;
       const number = attempt === 0 ? 0 : context.attempts;
-      const why = message === undefined ? {} : { message };
-      context.emit({ type: 'verified', attempt: number, finding, durationMs, asked: questions, ...why });
+      const how = { attempt: number, finding, durationMs, asked: questions, ...given({ message }) };
+      context.emit({ type: 'verified', ...how });
     },
   };
 };
