@@ -1,6 +1,6 @@
 // Was: a result that is kept for less than a second had gone before whoever waited for it in another process looked
 // again, and that one ran, too; nothing said so. Now: who waits looks at least twice while a result is kept.
-import { createSpillway, tool, type DedupeStore, type Spillway } from 'spillway';
+import { createSpillway, tool, type Spillway } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ describe('R-9.4 a result that is kept for a short time', () => {
         };
         const policy = { effects: 'mutating', timeoutMs: 60_000, dedupe: { doneTtlMs } } as const;
         return createSpillway({
-          store: store as DedupeStore,
+          store,
           tools: [tool({ name: 't', policy, execute })],
           runtime: { ...runtime, random: () => 0.999 },
         });
