@@ -1,6 +1,7 @@
 import { Observable, of, take, tap } from 'rxjs';
 import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { given } from '../policy/check.ts';
 import { classify } from '../policy/recovery/classify.ts';
 import { escalationOf } from '../policy/recovery/escalation.ts';
 import { decideRecovery } from '../policy/recovery/decide.ts';
@@ -58,10 +59,9 @@ const tellDecision = (
   draw?: number,
 ): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
-  const seen = breakerState === undefined ? {} : { breakerState };
   const { retryBudget, runtime } = context.layer;
-  const budget = !context.observed || retryBudget === undefined ? {} : { budgetLeft: retryBudget.left(runtime.now()) };
-  const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
+  const budgetLeft = context.observed ? retryBudget?.left(runtime.now()) : undefined;
+  const report = { error: reportOf(error), classification, ...given({ breakerState }), attempt: notification.attempt };
   context.emit({
     type: 'decision',
     strategy,
@@ -69,8 +69,7 @@ const tellDecision = (
     reason,
     ...report,
     ...(strategy === 'retry' ? { delayMs } : {}),
-    ...(draw === undefined ? {} : { draw }),
-    ...budget,
+    ...given({ draw, budgetLeft }),
   });
   if (strategy === 'escalate')
     context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });

@@ -5,6 +5,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
+import { isPlain } from '../policy/key/canonical-json.ts';
 import { correctable } from '../policy/advice.ts';
 import { given } from '../policy/check.ts';
 import type { DedupeMode } from '../policy/key/claim.ts';
@@ -236,14 +237,12 @@ export function readInput(
   return problem === undefined ? { input: value } : { input, error: invalid('The input', problem, cause) };
 }
 
-const PLAIN: readonly unknown[] = [Object.prototype, Array.prototype, null];
-
 /**
  * An input as one attempt has it, for itself: what a tool changes in place must not reach the next attempt. Copied are
  * objects and lists, at any depth; what is of a class is passed on.
  */
 export function ownInput(value: unknown, copies: Map<unknown, unknown> = new Map<unknown, unknown>()): unknown {
-  if (typeof value !== 'object' || value === null || !PLAIN.includes(Object.getPrototypeOf(value))) return value;
+  if (typeof value !== 'object' || value === null || !(Array.isArray(value) || isPlain(value))) return value;
   const known = copies.get(value);
   if (known !== undefined) return known;
   const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;

@@ -1,5 +1,6 @@
 import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeClaim, DedupeRecord } from '../contract/store.ts';
+import { given } from '../policy/check.ts';
 import { sha256 } from '../policy/key/sha256.ts';
 import { fitting } from '../policy/shape/parts.ts';
 import { journalShape, pageShape } from './journal-shape.ts';
@@ -98,7 +99,7 @@ const entryText = (
   input: string | undefined,
   output: string | undefined,
 ): string => {
-  const told = message === undefined ? {} : { message: message.slice(0, MESSAGE_MAX_CHARS) };
+  const told = given({ message: message?.slice(0, MESSAGE_MAX_CHARS) });
   const values = [
     ...(input === undefined ? [] : [`"input":${input}`]),
     ...(output === undefined ? [] : [`"output":${output}`]),

@@ -45,6 +45,12 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
   ['SMTP_PASS=hunter2; tried twice', 'hunter2', 'tried twice'],
   ['pass: a1b2c3 user: ann', 'a1b2c3', 'user: ann'],
   [':password=>"q w e", :user=>"ann"', 'q w e', ':user=>"ann"'],
+  ['mysql --password hunter2 -h db', 'hunter2', '-h db'],
+  ['mysql --password letmein -h db', 'letmein', '-h db'],
+  ['deploy --api-key "q w e" --region eu', 'q w e', '--region eu'],
+  ['ran with --client-secret  abc,def --dry-run', 'abc,def', '--dry-run'],
+  ['<user>ann</user><password>q w e</password>', 'q w e', '<user>ann</user>'],
+  ['<ns:apiKey type="x">\nqwe</ns:apiKey><city>Oulu</city>', 'qwe', '<city>Oulu</city>'],
   ...['gsk_', 'xai-', 'pplx-', 'tvly-', 'tvly-dev-', 'lsv2_pt_', 'r8_', 'dckr_pat_', 'shpat_'].map(
     (prefix) => [`asked with ${prefix}Zq9xK7vB2mN4pL6tR8wY today`, 'Zq9xK7vB', 'today'] as const,
   ),
@@ -72,6 +78,9 @@ const HARMLESS = [
   'bypass: true, compass: north',
   'explainable xai-methods-for-images',
   'npm_lifecycle_event is not set',
+  'use --token to log in, or --api-key or a file',
+  'the sign-token expired, and the x-api-key is unknown',
+  'the password-reset link; </password> failed to parse',
 ];
 
 describe('R-11.4 secrets inside texts', () => {

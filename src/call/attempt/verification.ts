@@ -64,7 +64,7 @@ const lookedUp = (
   lookup: ReadLookup,
 ): Observable<VerifyReport> => {
   if (layer.registry.get(lookup.tool)?.effects !== 'read')
-    return of(unknownSince(`${lookup.tool} is no tool that declares effects: 'read', so nothing is looked up with it`));
+    return of(unknownSince(`${lookup.tool} does not declare effects: 'read'`));
   const facts = { input, callKey };
   return layer.lookUp(lookup.tool, lookup.input(facts), caller).pipe(
     map(({ result, error }) => {

@@ -58,7 +58,7 @@ const sort = (names: string[]): string[] => {
 /**
  * True for what JSON calls an object, also one of another realm. An instance of a class means more than its members.
  */
-const isPlain = (value: object): boolean => {
+export const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return true;
   return (

@@ -44,6 +44,9 @@ const BARE = `(?!\\[redacted\\])(?:(?!%26)[^\\s"'&,;<>]|[,;](?![\\s"']|$|[\\w-]{
 /** An id, or a text of the same characters: none of the patterns fits these alone. */
 const HEX = /^[\da-f-]{1,64}$/;
 
+/** A name as JSON and settings give it a value, or a command line: `--password x`, and not `--password is missing`. */
+const NAMED = `(?:${NAME}${ASSIGNED}\\s{0,4}|(?<!\\w)-[\\w-]{0,32}${NAME}\\s{1,4}(?!(?:or|to|is|and|was)\\b))`;
+
 const looksRandom = (text: string): boolean => /\d/.test(text) && /[a-z]/i.test(text);
 /** A word of a sentence, as in `Invalid token: expired`. */
 const isWord = (text: string): boolean =>
@@ -70,10 +73,10 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     /([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
     keepingFirst,
   ],
-  [new RegExp(`(${NAME}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
+  [new RegExp(`(${NAMED})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
   [
-    new RegExp(`(${NAME}${ASSIGNED}\\s{1,4})(${BARE})`, 'gi'),
+    new RegExp(`(${NAMED})(${BARE})`, 'gi'),
     (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`),
   ],
   [
@@ -84,6 +87,8 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'),
     (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match),
   ],
+  // XML.
+  [new RegExp(`(<[\\w:-]{0,32}${NAME}[^<>]{0,64}>)[^<]+`, 'gi'), keepingFirst],
   [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, REDACTED],
   [new RegExp(`(?<![A-Za-z0-9])(?:${ISSUED})[\\w-]*`, 'g'), REDACTED],
 ];
