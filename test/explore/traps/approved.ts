@@ -1,28 +1,31 @@
 import { tool } from '../../../src/index.ts';
 import { KEYED, PATIENT, book, steps, type Case, type Trap } from './kit.ts';
 
-/** The bank is busy the first time, and dearer the second: the tool raises what it was given. */
-const dearer = (isLeftOut: boolean): Case => ({
-  plan: steps([{ id: 'pay', tool: 'pay', input: { usd: 10 } }], {}),
-  tools: (world) => [
-    tool({
-      name: 'pay',
-      policy: {
-        ...KEYED,
-        retry: { ...PATIENT.retry, maxAttempts: 4 },
-        ...(isLeftOut ? { dedupe: { volatile: ['usd'] } } : {}),
-      },
-      needsApproval: true,
-      execute: (input: { usd: number }, { callKey, attempt }) => {
-        if (attempt === 1) {
-          input.usd *= 2;
-          throw Object.assign(new Error('busy'), { status: 503 });
-        }
-        return book(world, callKey);
-      },
-    }),
-  ],
-});
+/** The bank is busy the first time, and dearer the second: the order that is to be paid is raised meanwhile. */
+const dearer = (isLeftOut: boolean): Case => {
+  let order = { usd: 10 };
+  return {
+    plan: steps([{ id: 'pay', tool: 'pay', input: () => (order = { usd: 10 }) }], {}),
+    tools: (world) => [
+      tool({
+        name: 'pay',
+        policy: {
+          ...KEYED,
+          retry: { ...PATIENT.retry, maxAttempts: 4 },
+          ...(isLeftOut ? { dedupe: { volatile: ['usd'] } } : {}),
+        },
+        needsApproval: true,
+        execute: (_input: { usd: number }, { callKey, attempt }) => {
+          if (attempt === 1) {
+            order.usd *= 2;
+            throw Object.assign(new Error('busy'), { status: 503 });
+          }
+          return book(world, callKey);
+        },
+      }),
+    ],
+  };
+};
 const approvedForLess: Trap = {
   name: 'an approval that is used for a higher amount, since the amount is no part of what it is for',
   finds: 'unapproved',
