@@ -5,6 +5,7 @@ import { TOOL_ERROR_KIND_TRAITS, type Classification } from '../contract/error-k
 import type { RecoveryCode } from '../contract/recovery.ts';
 import type { VerifyFinding } from '../contract/settle/verify.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { given } from '../policy/check.ts';
 
 /** How a call failed for good. */
 export interface Failure {
@@ -110,9 +111,7 @@ export function reportOf(error: ToolExecutionError): ErrorReport {
   return {
     kind,
     message,
-    ...(code === undefined ? {} : { code }),
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...given({ code, status, retryAfterMs }),
     ...(uncertain ? { uncertain: true } : {}),
     ...(executed === TOOL_ERROR_KIND_TRAITS[kind].executed ? {} : { executed }),
   };

@@ -4,7 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { answerWithin } from '../operators/timing/answer-within.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
 import { QuietStream } from '../operators/work/quiet-stream.ts';
-import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { checkNumber, given, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import { objection, type Objection } from '../policy/recovery/objection.ts';
 import { decideRecovery } from '../policy/recovery/decide.ts';
@@ -110,10 +110,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     tell: (failure) => failures$.next(failure),
     recover: (told, renewed, timer) => {
       const evidence = experience?.evidence(told.toolName, told.error, runtime.now(), () => runtime.random());
-      const known = {
-        ...(guidance === undefined ? {} : { guidance }),
-        ...(evidence === undefined ? {} : { experience: evidence }),
-      };
+      const known = given({ guidance, experience: evidence });
       const failure = sealed({ ...told, ...known });
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);
@@ -121,7 +118,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
         const answer = errorHandler(failure);
         if (!isObservable(answer) && !isPromiseLike(answer)) return checked(failure, answer);
         return answerWithin(from(answer), errorHandlerTimeoutMs, timer).pipe(
-          map((given) => answered(given, { ...renewed(), ...known }, errorHandlerTimeoutMs)),
+          map((answer) => answered(answer, { ...renewed(), ...known }, errorHandlerTimeoutMs)),
         );
       } catch {
         return overruled(failure, { because: 'it threw' });

@@ -1,6 +1,6 @@
 import { EMPTY, catchError, defer, map, switchMap, tap, type Observable, type Subscription } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
-import type { DedupeClaim, DedupeReading } from '../../contract/store.ts';
+import type { Awaitable, DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
 import type { OpenBreaker } from '../../operators/breaker/open-breaker.ts';
 import { advanceBreaker, initialBreaker, type BreakerMemory } from '../../policy/breaker/reducer.ts';
 import { sharedIn, sharedText, type SharedMemory } from './record.ts';
@@ -42,8 +42,10 @@ export class BreakerReplica {
   readonly #key: string;
   readonly #store: BreakerStore;
   readonly #runtime: Runtime;
-  /** How far the store's clock is ahead of ours. */
+  /** How far the store's clock is ahead of ours, at the least: the answer that said so had been on its way. */
   #aheadMs = 0;
+  /** What that way took at the most. Times are written later by it, so that nobody asks a tool too early. */
+  #wayMs = 0;
   #watchers = 0;
   #changes: Subscription | undefined;
 
@@ -108,7 +110,7 @@ export class BreakerReplica {
       const isOvertaken = (reading: DedupeReading | undefined): boolean =>
         reading === undefined && this.seen?.version !== knownBefore;
       // That there was no record proves nothing once one was made or seen: it would close what has just been opened.
-      const read$ = this.#store.ask((store) => store.get(this.#key));
+      const read$ = this.#read((store) => store.get(this.#key));
       return read$.pipe(map((reading) => isOvertaken(reading) || this.#follow(reading)));
     });
   }
@@ -140,7 +142,11 @@ export class BreakerReplica {
     const { rampMs, halfOpenTimeoutMs } = this.own.settings;
     if (isClosed(memory)) return this.#remove(version);
     const ttlMs = memory.type === 'closed' ? rampMs : memory.cooldownMs + halfOpenTimeoutMs + FORGET_MS;
-    const outcome = { state: 'done', ttlMs, payload: sharedText({ origin, memory }, this.#aheadMs) } as const;
+    const outcome = {
+      state: 'done',
+      ttlMs,
+      payload: sharedText({ origin, memory }, this.#aheadMs + this.#wayMs),
+    } as const;
     const put$ = this.#store.ask(
       (store) => store.compareAndSet(this.#key, version, outcome),
       (record) => {
@@ -168,11 +174,23 @@ export class BreakerReplica {
       this.isPublishing = false;
       then?.();
     };
-    this.#store
-      .ask((store) => store.setIfNotExists(this.#wish()))
-      .pipe(switchMap(({ created, record, atMs }) => this.#fill({ record, atMs }, created)))
+    this.#read((store) => store.setIfNotExists(this.#wish()))
+      .pipe(switchMap((reading) => this.#fill(reading, reading.created)))
       // Our own breaker is open all the same.
       .subscribe({ complete: done, error: done });
+  }
+
+  /** Asks the store for the record, and what time it is there. */
+  #read<T extends DedupeReading | undefined>(question: (store: DedupeStore) => Awaitable<T>): Observable<T> {
+    const askedAtMs = this.#runtime.now();
+    return this.#store.ask(question).pipe(
+      tap((reading) => {
+        if (reading === undefined) return;
+        const now = this.#runtime.now();
+        this.#aheadMs = reading.atMs - now;
+        this.#wayMs = now - askedAtMs;
+      }),
+    );
   }
 
   /**
@@ -183,7 +201,6 @@ export class BreakerReplica {
   }
 
   #follow(reading: DedupeReading | undefined): boolean {
-    if (reading !== undefined) this.#aheadMs = reading.atMs - this.#runtime.now();
     const shared = reading === undefined ? undefined : sharedIn(reading, this.#aheadMs);
     const strayed = this.strayed;
     const isClosedHere = this.here.type === 'closed';
@@ -219,7 +236,6 @@ export class BreakerReplica {
 
   #fill(reading: DedupeReading, created: boolean): Observable<unknown> {
     if (!created && this.#follow(reading)) return EMPTY;
-    this.#aheadMs = reading.atMs - this.#runtime.now();
     const here = this.here;
     const { version } = reading.record;
     // A person's order came in between.

@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, ApprovalRecord, ApprovalRequest } from '../../contract/gate/approval.ts';
+import { given } from '../check.ts';
 import { approvalRecordSchema } from '../../contract/gate/approval-schema.ts';
 
 const BY_MAX = 256;
@@ -22,7 +23,7 @@ export const readAnswer = (answer: unknown): ReadAnswer | undefined => {
     const { approved, by, reason, ...rest } = answer as Exclude<ApprovalAnswer, boolean>;
     if (typeof approved !== 'boolean' || Object.keys(rest).length > 0) return undefined;
     if (!isText(by, BY_MAX) || !isText(reason, REASON_MAX)) return undefined;
-    return { approved, ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+    return { approved, ...given({ by, reason }) };
   } catch {
     return undefined;
   }
