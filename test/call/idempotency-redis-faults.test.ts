@@ -168,7 +168,7 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     await server.kill('SIGSTOP');
     const startedMs = performance.now();
     expect(await layer.call()).toMatchObject({ attempts: 0, error: { code: 'store_unavailable' } });
-    expect(performance.now() - startedMs).toBeLessThan(COMMAND_MS * 5);
+    expect(performance.now() - startedMs).toBeLessThan(COMMAND_MS * 20);
     await server.kill('SIGCONT');
     await expect
       .poll(async () => (await layer.call({ mode: 'bestEffort' })).status, { timeout: 10_000 })

@@ -222,13 +222,13 @@ describe('CLI refuses, naming place and rule,', () => {
   });
 
   it('20,000 keys without taking quadratic time', async () => {
-    const startedAtMs = performance.now();
+    const before = process.cpuUsage();
     await expect(
       loadPlan(files.write('keys.yaml', Array.from({ length: 20_000 }, (_, index) => `k${index}: v\n`).join(''))),
     ).rejects.toThrow(/there is no such key here/);
     // yaml's own check of unique keys takes 12 s for them, and a schema made for each of them a minute; without these,
-    // half a second.
-    expect(performance.now() - startedAtMs).toBeLessThan(6_000);
+    // half a second. Of the processor, which others use beside it.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(6_000);
   });
 
   it('no more than ten problems at a time, and says how many more there are', async () => {

@@ -152,7 +152,7 @@ describe('simulated time', () => {
     const beganMs = performance.now();
     expect(time.run()).toBe(30_001);
     // A sweep for each that is canceled would take a minute.
-    expect(performance.now() - beganMs).toBeLessThan(3_000);
+    expect(performance.now() - beganMs).toBeLessThan(20_000);
     expect(time.pending).toBe(0);
   });
 });

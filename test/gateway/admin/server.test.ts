@@ -240,7 +240,7 @@ describe('R-11.3 where it listens', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const startedAtMs = performance.now();
     await Promise.all([server.close(), server.close()]);
-    expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
     await expect(fetch(server.url + PATH)).rejects.toThrow('fetch failed');
     agent.destroy();
     half.destroy();

@@ -19,7 +19,7 @@ describe('a server that goes away', () => {
     const startedAtMs = performance.now();
     await kit.server.stop();
     expect(await work).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
-    expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
     // The client's own pool has to notice, too.
     await expect
       .poll(async () => failure(run(provider, 'box.echo', { text: 'x' })), { timeout: 10_000 })
@@ -124,7 +124,7 @@ describe('the end', () => {
     kit.server.intercept = () => true;
     const startedAtMs = performance.now();
     await provider.close();
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
     await until(() => kit.server.answering.size === 0);
   });
 

@@ -65,7 +65,7 @@ describe('a call over HTTP', () => {
     const startedAtMs = performance.now();
     controller.abort();
     expect(await work).toMatchObject({ kind: 'canceled', executed: true, uncertain: true });
-    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
     await until(() => kit.server.calls.some(({ tool, state }) => tool === 'hang' && state === 'aborted'));
     expect(await sibling).toBe('sibling');
     // What is left is the stream that belongs to no request.

@@ -67,7 +67,7 @@ describe('closing', () => {
     const startMs = performance.now();
     await provider.close();
     expect(isAlive(pid)).toBe(false);
-    expect(performance.now() - startMs).toBeLessThan(8_000);
+    expect(performance.now() - startMs).toBeLessThan(20_000);
   });
 });
 
@@ -149,11 +149,11 @@ describe('what a server writes', () => {
 
   it('a process that left its group and holds its output keeps nobody waiting', async () => {
     const leaver =
-      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 8000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
+      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 40000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
     const startMs = performance.now();
     const error = await failure(mcpStdioProvider({ name: 'leaver', command: process.execPath, args: ['-e', leaver] }));
     expect(error.message).toContain('exited with code 3');
-    expect(performance.now() - startMs).toBeLessThan(6_000);
+    expect(performance.now() - startMs).toBeLessThan(20_000);
   });
 });
 

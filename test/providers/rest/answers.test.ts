@@ -195,7 +195,7 @@ describe('R-12.2 an answer that is too large is cut off', () => {
     expect((await failure(limited(giving(bomb, { 'content-encoding': 'gzip' }), 1_000_000))).message).toMatch(
       /larger than 1000000 bytes/,
     );
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(performance.now() - startedMs).toBeLessThan(15_000);
     expect(process.memoryUsage().arrayBuffers - beforeBytes).toBeLessThan(32_000_000);
   });
 

@@ -267,11 +267,11 @@ describe('R-12.2 a manifest is refused, naming place, rule and remedy:', () => {
   });
 
   it('20,000 keys without taking quadratic time', () => {
-    const startedMs = performance.now();
+    const before = process.cpuUsage();
     expect(() => readRestManifest(Array.from({ length: 20_000 }, (_, index) => `k${index}: v\n`).join(''))).toThrow(
       /there is no such key here/,
     );
-    expect(performance.now() - startedMs).toBeLessThan(6_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(6_000);
   });
 });
 
