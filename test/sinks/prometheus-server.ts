@@ -23,8 +23,11 @@ export interface RuleHealth {
 }
 
 export interface Prometheus {
-  /** @throws Error with Prometheus' own words for an expression that it cannot evaluate */
-  query(expr: string): Promise<readonly Sample[]>;
+  /**
+   * @param atMs now, unless it is given
+   * @throws Error with Prometheus' own words for an expression that it cannot evaluate
+   */
+  query(expr: string, atMs?: number): Promise<readonly Sample[]>;
   rules(): Promise<readonly RuleHealth[]>;
   /** The labels of the exemplars that it has kept. */
   exemplars(expr: string): Promise<ReadonlyArray<Readonly<Record<string, string>>>>;
@@ -32,7 +35,8 @@ export interface Prometheus {
 }
 
 /**
- * A real Prometheus that scrapes these ports of this machine four times a second; each is the `instance` of its series.
+ * A real Prometheus that scrapes these ports of this machine once a second; each is the `instance` of its series. One
+ * that does not answer within that second has no series until its next scrape.
  */
 export async function startPrometheus(
   ports: readonly number[],
@@ -42,7 +46,7 @@ export async function startPrometheus(
   const port = await freePort();
   const targets = ports.map((scraped) => `127.0.0.1:${scraped}`);
   const config = {
-    global: { scrape_interval: '250ms', scrape_timeout: '250ms', evaluation_interval: '250ms' },
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
     rule_files: ruleFiles,
     scrape_configs: [{ job_name: 'tools', static_configs: [{ targets }] }],
   };
@@ -85,8 +89,8 @@ export async function startPrometheus(
     throw error;
   }
   return {
-    query: async (expr) => {
-      const { result } = (await get(`query?query=${encodeURIComponent(expr)}`)) as {
+    query: async (expr, atMs = Date.now()) => {
+      const { result } = (await get(`query?query=${encodeURIComponent(expr)}&time=${atMs / 1_000}`)) as {
         result: Array<{ metric: Record<string, string>; value: [number, string] }>;
       };
       return result.map(({ metric, value: [, value] }) => ({ metric, value: Number(value) }));
