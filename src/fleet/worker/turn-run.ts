@@ -35,7 +35,7 @@ const VERSION_GONE_MS = 30_000;
 /** So many owners in a row may be given up while they have a turn that comes no further: it may be what kills them. */
 const TRIES_MAX = 10;
 
-const POISON = `${TRIES_MAX} workers in a row died or stood still while they had it, and it came no further`;
+const POISON = `${TRIES_MAX} workers in a row died, stood still or lost it to another, and it came no further`;
 
 /** What the turns of one worker share. */
 export interface WorkerSite {
