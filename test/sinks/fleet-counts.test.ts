@@ -127,7 +127,7 @@ describe('R-7.5 what three instances count', { timeout: 240_000 }, () => {
     await Promise.all([...all.map((one) => one.stop()), prometheus.stop()]);
   });
 
-  /** At a time at which all that run were seen: one that a busy machine kept from answering has no series for a second. */
+  /** At a time at which all that run were seen: one that a busy machine keeps from answering has no series. */
   const query = async (expr: string): Promise<readonly Sample[]> => {
     const atMs = await vi.waitFor(
       async () => {
