@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs';
-import type { DedupeRecord, DedupeStore } from '../contract/store.ts';
+import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -161,9 +161,8 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
     names.session(request.sessionKey, spanOf(atMs)),
   ];
 
-  const store = runtime.id();
-  let operations = 0;
-  const operation = (): string => `${store}.${++operations}`;
+  /** Outcomes whose writing failed, and may have taken place: one that is handed in again is the same write. */
+  const unsure = new WeakMap<DedupeOutcome, string>();
 
   const remove = async (name: string, version: string): Promise<boolean> =>
     flagOf(await link.run('The record could not be deleted', DELETE, [name], [version]));
@@ -238,7 +237,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
         name: names.record(digest),
         leaseMs: wholeMs(claim.leaseMs),
         ttlMs: wholeMs(claim.ttlMs),
-        operation: operation(),
+        operation: runtime.id(),
       };
       const claimed = await ask(request);
       aheadMs = claimed.atMs - runtime.now();
@@ -255,18 +254,19 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
     compareAndSet: async (key, version, outcome) => {
       const name = names.of(key);
       const ttlMs = wholeMs(outcome.ttlMs);
-      const args = [String(version), outcome.state, String(ttlMs), operation(), storedOutcome(outcome)];
-      const record = settledOf(
-        await link.run('The outcome could not be recorded', SETTLE, [names.fence(name), name], args),
-        key,
-        outcome,
-        ttlMs,
-        name,
-      );
-      if (record === undefined) return undefined;
-      await index.keep(setsAt(record, record.createdAtMs), digestOf(key), ttlMs);
-      await copies?.confirm(name, record.version);
-      return record;
+      const written = unsure.get(outcome) ?? runtime.id();
+      const args = [String(version), outcome.state, String(ttlMs), written, storedOutcome(outcome)];
+      try {
+        const answer = await link.run('The outcome could not be recorded', SETTLE, [names.fence(name), name], args);
+        const record = settledOf(answer, key, outcome, ttlMs, name);
+        if (record === undefined) return undefined;
+        await index.keep(setsAt(record, record.createdAtMs), digestOf(key), ttlMs);
+        await copies?.confirm(name, record.version);
+        return record;
+      } catch (error) {
+        unsure.set(outcome, written);
+        throw error;
+      }
     },
     renew: (key, version, leaseMs) => extend(names.of(key), version, leaseMs),
     delete: (key, version) => remove(names.of(key), version === undefined ? '' : String(version)),

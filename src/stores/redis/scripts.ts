@@ -89,7 +89,8 @@ return answers`);
 
 /**
  * KEYS fence record; ARGV version state ttl operation outcome. Gives the record's head, version, and times; or nothing
- * when it was refused.
+ * when it was refused. Redis without memory refuses a script's first write if it may take more: a time to live takes
+ * none, and what follows it is allowed. What took effect must not be lost to that.
  */
 export const SETTLE: Script = script(`${READ}
 local record = read(KEYS[2])
@@ -100,6 +101,7 @@ if record.state ~= 'inflight' and record.operation == ARGV[4] then
   return { head, tonumber(record.version), tonumber(record.created), record.expires - ARGV[3], record.expires }
 end
 if record.version ~= ARGV[1] then return {} end
+redis.call('PEXPIREAT', KEYS[2], string.format('%d', record.expires))
 ${FENCE}
 last = last + 1
 ${FENCE_KEPT}
@@ -110,9 +112,8 @@ ${TELL('KEYS[2]')}
 return { head, last, tonumber(record.created), now, expires }`);
 
 /**
- * KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs. Redis without memory refuses
- * a script's first write if it may take more: a new time to live takes none, and what follows it is allowed. What runs
- * must not be lost to that; what is written is as long as it was.
+ * KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs, nor refused by a Redis
+ * without memory, as in `SETTLE`; what is written is as long as it was.
  */
 export const RENEW: Script = script(`${READ}
 local record = read(KEYS[1])
