@@ -8,7 +8,6 @@ import {
   map,
   mergeMap,
   of,
-  range,
   switchMap,
   toArray,
   type Observable,
@@ -141,7 +140,7 @@ export class JournalPages {
 
   /** All entries of a journal whose first page was read; `undefined` where one of the others cannot be. */
   #read({ pages, entries }: Journal): Observable<JournalEntry[] | undefined> {
-    return range(1, pages).pipe(
+    return from(Array.from({ length: pages }, (_, index) => index + 1)).pipe(
       concatMap((place) => {
         const page = this.#page(place);
         return page.read().pipe(

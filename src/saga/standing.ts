@@ -4,7 +4,6 @@ import {
   catchError,
   defer,
   filter,
-  first,
   ignoreElements,
   map,
   merge,
@@ -58,7 +57,8 @@ export const settledRecord = ({ layer, engine }: UndoSite, key: string): Observa
         delay: () =>
           merge(layer.dedupe.store().changes?.(key) ?? NEVER, timer.after(Math.min(leftMs, POLL_MS))).pipe(take(1)),
       }),
-      first(() => layer.closed || leftMs === 0),
+      filter(() => layer.closed || leftMs === 0),
+      take(1),
     );
   });
 

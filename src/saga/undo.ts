@@ -3,7 +3,6 @@ import {
   Observable,
   catchError,
   concat,
-  connectable,
   defaultIfEmpty,
   defer,
   filter,
@@ -128,7 +127,7 @@ export const toldEnd = (site: UndoSite, hasStarted: boolean): Compensation => {
 /** What the store does not get is found out by whoever comes next. */
 const quietly = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => of()));
 
-/** Each step is behind those that come before it; connected in that order, none waits for one that has not begun. */
+/** Each step is behind those that come before it; begun in that order, none waits for one that has not begun. */
 const allUndone = (site: UndoSite): Observable<unknown> =>
   new Observable((subscriber) => {
     const undone$ = new Map<JournalEntry, Observable<unknown>>();
@@ -136,15 +135,14 @@ const allUndone = (site: UndoSite): Observable<unknown> =>
       const before = step.first.map((entry) => undone$.get(entry) ?? of(undefined));
       const ready$: Observable<unknown> =
         before.length === 0 ? of(undefined) : forkJoinAll(before).pipe(switchMap(() => site.layer.runtime.after(0)));
-      const own$ = connectable(
-        ready$.pipe(
+      const own$ = new AsyncSubject<unknown>();
+      undone$.set(step.entry, own$);
+      ready$
+        .pipe(
           switchMap(() => stepUndone(site, step)),
           defaultIfEmpty(undefined),
-        ),
-        { connector: () => new AsyncSubject<unknown>(), resetOnDisconnect: false },
-      );
-      undone$.set(step.entry, own$);
-      own$.connect();
+        )
+        .subscribe(own$);
     }
     forkJoinAll([...undone$.values()])
       .pipe(defaultIfEmpty([]))

@@ -3,9 +3,7 @@ import {
   NEVER,
   Observable,
   Subject,
-  defer,
   from,
-  fromEvent,
   map,
   merge,
   mergeMap,
@@ -24,6 +22,7 @@ import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { NodeState, Plan, PlanNode, TurnResult } from '../contract/turn.ts';
 import { held } from '../operators/work/held.ts';
 import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.ts';
+import { onAbort } from '../operators/work/on-abort.ts';
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
 import type { Layer } from '../layer/services.ts';
@@ -128,10 +127,10 @@ const started = (turn: TurnContext): Omit<TurnStarted, 'source' | keyof EventHea
 /** The caller's signal, as what ends the turn. */
 const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
   if (signal === undefined) return NEVER;
-  return defer((): Observable<unknown> => (signal.aborted ? of(0) : fromEvent(signal, 'abort'))).pipe(
-    take(1),
-    map(() => 'canceled' as const),
-  );
+  return new Observable<CutShort>((subscriber) => {
+    const tell = (): void => subscriber.next('canceled');
+    return signal.aborted ? tell() : onAbort(signal, tell);
+  }).pipe(take(1));
 };
 
 /**

@@ -1,4 +1,4 @@
-import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from 'rxjs';
+import { firstValueFrom, from, ignoreElements, mergeMap, type Subscription } from 'rxjs';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Breaker } from '../../operators/breaker/breaker.ts';
@@ -59,8 +59,9 @@ export class SharedBreakers implements BreakerMaker {
   async refresh(): Promise<void> {
     const asked$ = from([...this.#breakers.values()]).pipe(
       mergeMap(({ replica }) => replica.refresh(), REFRESHED_AT_A_TIME),
+      ignoreElements(),
     );
-    await lastValueFrom(asked$, { defaultValue: undefined });
+    await firstValueFrom(asked$, { defaultValue: undefined });
   }
 
   /**

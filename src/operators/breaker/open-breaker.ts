@@ -2,6 +2,7 @@ import {
   EMPTY,
   Observable,
   Subject,
+  Subscription,
   defer,
   distinctUntilChanged,
   filter,
@@ -10,7 +11,6 @@ import {
   merge,
   of,
   scan,
-  share,
   startWith,
   switchMap,
   tap,
@@ -188,15 +188,14 @@ export class OpenBreaker implements PermitOwner {
     );
   }
 
-  /** @param ticks$ shared by all who watch: one timer */
-  #states(ticks$: Observable<never>): Observable<BreakerState> {
+  #states(): Observable<BreakerState> {
     const runtime = this.#runtime;
     return defer(() => {
       this.tell({ type: 'tick', atMs: runtime.now() });
       const seen = this.memory;
       // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
       const later$ = this.#changes$.pipe(filter(({ generation }) => generation > seen.generation));
-      return merge(later$, of(seen), ticks$);
+      return merge(later$, of(seen));
     }).pipe(
       map((memory) => show(memory, this.settings, runtime.now())),
       distinctUntilChanged((a, b) => a.type === b.type),
@@ -207,14 +206,21 @@ export class OpenBreaker implements PermitOwner {
     const order = (type: 'force_open' | 'reset' | 'disable') => () =>
       void this.tell({ type, atMs: this.#runtime.now() });
     const state = (): BreakerState => show(this.memory, this.settings, this.#runtime.now());
-    const states$ = this.#states(this.#ticks$.pipe(share()));
+    const states$ = this.#states();
+    // All who watch have one timer.
+    let watchers = 0;
+    let ticking = Subscription.EMPTY;
     return {
       get state() {
         return state();
       },
       state$: new QuietStream((subscriber) => {
         subscriber.add(this.#keeper.watched?.());
-        return states$.subscribe(subscriber);
+        subscriber.add(states$.subscribe(subscriber));
+        if (watchers++ === 0) ticking = this.#ticks$.subscribe();
+        subscriber.add(() => {
+          if (--watchers === 0) ticking.unsubscribe();
+        });
       }),
       inputs$: new QuietStream((subscriber) => this.#inputs$.subscribe(subscriber)),
       admit: (atMs, by) => this.#admit(atMs, by),

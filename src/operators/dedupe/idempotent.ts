@@ -7,11 +7,11 @@ import {
   dematerialize,
   filter,
   finalize,
+  identity,
   map,
   materialize,
   of,
   startWith,
-  switchAll,
   switchMap,
   throwError,
   type ObservableNotification,
@@ -100,7 +100,7 @@ const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Leas
     map((error) => run.lost(error)),
     filter((inputs$) => inputs$ !== undefined),
   );
-  return outliving(run, lease, values, instead$.pipe(startWith(recorded$), switchAll()));
+  return outliving(run, lease, values, instead$.pipe(startWith(recorded$), switchMap(identity)));
 };
 
 /** Values pass as they come; the end is told once it is recorded, or it is known that it cannot be. */
