@@ -17,26 +17,35 @@ const SAFE_LENGTH_MAX = 128;
 /**
  * How keys begin that say whose they are, as their issuers document: Slack, GitHub, GitLab, AWS, Google, npm, Hugging
  * Face, SendGrid, Stripe, OpenAI, Anthropic, Groq, xAI, Perplexity, Tavily, LangSmith, Nvidia, Replicate, Vault,
- * Docker, Shopify.
+ * Docker, Shopify, PyPI, Atlassian, PlanetScale, Pinecone, Cerebras, Grafana, Linear, Notion, Figma, Sentry, Supabase,
+ * PostHog, Apify, DigitalOcean, Databricks, Jina, E2B, Firecrawl, Resend, Mailgun, Airtable, Telegram.
  */
 const ISSUED = [
-  String.raw`(?:[spr]k[-_]|whsec_|xox[abeoprs][-.]|glpat-|GOCSPX-|nvapi-|ya29\.|hvs\.|AIza|SG\.[\w-]{16,64}\.)[\w-]{10}`,
-  '(?:(?:gh[oprsu]|gsk|hf|npm|r8|shp[acps][ats]|(?:github|dckr)_pat|lsv2_[ps][kt])_|A[KSR][IO]A)[A-Za-z0-9]{12}',
+  String.raw`(?:[cpr]?sk[-_]|[pr]k[-_]|whsec_|xox[abeoprs][-.]|xapp-|` +
+    String.raw`gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|wt|agent|soat)-|` +
+    String.raw`GOCSPX-|nvapi-|ya29\.|hv[brs]\.|AIza|SG\.[\w-]{16,64}\.|pypi-Ag|` +
+    String.raw`AT(?:ATT|BB|CTT)|pscale_|pcsk_)[\w-]{10}`,
+  '(?:(?:gh[oprsu]|gsk|hf|npm|r8|shp[acps][ats]|(?:github|dckr)_pat|lsv2_[ps][kt]|gl(?:sa|c)|lin_(?:api|oauth)|ntn|' +
+    'figd|sntry[su]|sb_secret|phx|apify_api)_|A[BCKRS][IO]A)[A-Za-z0-9]{12}',
   '(?:pplx|tvly(?:-dev)?|xai)-[A-Za-z0-9]{12}',
+  '(?:do[opr]_v1_|sbp_|dapi|jina_|e2b_|fc-)[a-f0-9]{16}',
+  String.raw`re_[A-Za-z0-9]{8}_[A-Za-z0-9]{12}|key-[a-z0-9]{32}|pat[A-Za-z0-9]{14}\.[a-f0-9]{9}|(?<=\d:)AA[\w-]{30}`,
 ].join('|');
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT = new RegExp(
-  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|session|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|-----begin|${ISSUED}`,
+  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|curl|hook|${ISSUED}`,
   'i',
 );
 
 /** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
-const NAME = `(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or)?d|passphrase|passcode|pwd|credential|session[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
+const NAME = `(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or[dt]|d)|passphrase|passcode|pwd|credential|sess(?:ion)?[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
 /** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
 const QUOTED = `(?:\\\\{1,8}["'][^"'\\\\]*(?:\\\\{1,8}["'])?|"(?:\\\\[\\s\\S]|[^"\\\\])*"?|'(?:\\\\[\\s\\S]|[^'\\\\])*'?)`;
 const LISTED = `\\[\\s{0,4}(?:${QUOTED}\\s{0,4},?\\s{0,4})+\\]?`;
-const ASSIGNED = `(?:\\\\{0,8}["']|%22)?\\s{0,4}(?:=>?|:|%3[ad])`;
+const ASSIGNED = `(?:\\\\{0,8}["']|%22)?[\\][)}]{0,2}\\s{0,4}(?::?=>?|:|%3[ad])`;
+/** An object, as far as it holds no other. */
+const HELD = `\\{[^{}]*\\}?`;
 
 /** Without quotes: up to a space or the next parameter, or to a comma or semicolon that the next name follows. */
 const BARE = `(?!\\[redacted\\])(?:(?!%26)[^\\s"'&,;<>]|[,;](?![\\s"']|$|[\\w-]{1,32}\\s?[=:]))+`;
@@ -54,6 +63,9 @@ const isWord = (text: string): boolean =>
 
 const isSpoken = (name: string): boolean => /^(?:secret|token|credential|pass\W)/i.test(name);
 
+/** Printable characters as JSON and addresses escape them, also several times over. */
+const ESCAPED = /\\{1,8}u00([2-6][\da-f]|7[\da-e])|%(?:25){0,4}([2-6][\da-f]|7[\da-e])|\\{1,8}(?=\/)/gi;
+
 type Replace = string | ((match: string, ...groups: string[]) => string);
 const keepingFirst = `$1${REDACTED}`;
 
@@ -62,7 +74,7 @@ const keepingFirst = `$1${REDACTED}`;
  * what was matched is behind.
  */
 const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
-  [/-----BEGIN [A-Z0-9 ]{0,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/gi, REDACTED],
+  [/----[- ]BEGIN [A-Z0-9 ]{0,40}----[\s\S]*?(?:----[- ]END [A-Z0-9 ]{0,40}-----?|$)/gi, REDACTED],
   // A password may hold an `@`, or a `/` that should not be there; a port is none.
   [
     /\b([a-z][a-z0-9+.-]{1,30}:\/\/)(?:[^\s:@/"'<>]{1,256}:(?!\d{1,5}(?:[/?#]|$))(?:[^\s/"'<>]{1,512}|[^\s@"'<>]{1,512})@|[^\s/?#"'<>]{1,2048}@)/gi,
@@ -73,23 +85,44 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     /([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
     keepingFirst,
   ],
-  [new RegExp(`(${NAMED})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
+  [new RegExp(`(${NAMED})(?:${LISTED}|${QUOTED}|${HELD})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
   [
     new RegExp(`(${NAMED})(${BARE})`, 'gi'),
     (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`),
   ],
   [
-    /\b((?:bearer|basic)\s{1,4})([\w\-.~+/]{8,}=*)/gi,
+    /\b((?:bearer[\s:="'[]{1,4}|basic\s{1,4}))([\w\-.~+/]{8,}=*)/gi,
     (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`),
   ],
   [
-    new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'),
-    (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match),
+    new RegExp(`(${NAME}\\W{1,4}(?:(?:is|was|of|provided|given|value)\\W{1,4}){0,2})([\\w\\-.~+/]{8,}=*)`, 'gi'),
+    // A short one is in quotes.
+    (match, name = '', value = '') =>
+      looksRandom(value) && (value.length > 15 || /["'`]$/.test(name)) ? `${name}${REDACTED}` : match,
   ],
   // XML.
   [new RegExp(`(<[\\w:-]{0,32}${NAME}[^<>]{0,64}>)[^<]+`, 'gi'), keepingFirst],
   [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, REDACTED],
+  // A login as curl is given it, and addresses that are secrets themselves: who knows one may write there.
+  [
+    new RegExp(
+      String.raw`(\bcurl\b[^\n]{0,256}?\s--?(?:proxy-)?u(?:ser)?[\s="']{0,4}[^\s:"'/]{1,64}:|` +
+        String.raw`\/\/hooks\.[\w.-]{1,64}\/|webhook(?:s|b2)?\/(?=\S{0,128}?(?=[a-z_-]{0,64}\d)(?=[\d_-]{0,64}[a-z])[\w-]{16}))[^\s"'<>]+`,
+      'gi',
+    ),
+    keepingFirst,
+  ],
+  // A login before a host that no scheme goes before, and no mail address: that has no port, and seldom a digit.
+  [
+    new RegExp(
+      String.raw`(?<![\w.+%-])(?!\w*mail|(?:sips?|acct|to|b?cc|from|by):)([a-z][\w.+%-]{0,63}:)([^\s:@/"'<>]{1,128})` +
+        String.raw`(?=@(?!sha)(?:tcp\(|localhost\b|(?:\d{1,3}\.){3}\d|[\w.-]{1,99}(?::\d|(\.[a-z]{2,24}\b))))`,
+      'gi',
+    ),
+    (match, name = '', value = '', domain?: string) =>
+      domain !== undefined && /^[a-z._-]+$/.test(value) ? match : name + REDACTED,
+  ],
   [new RegExp(`(?<![A-Za-z0-9])(?:${ISSUED})[\\w-]*`, 'g'), REDACTED],
 ];
 
@@ -162,6 +195,12 @@ const withoutKnown = (text: string, known: RegExp): string => {
  */
 export function textRedactor(secrets: readonly string[] = []): (text: string) => string {
   const known = literal(secrets);
+  const scrub = (text: string): string => {
+    let clean = known === undefined ? text : withoutKnown(text, known);
+    // `replace` has an overload for texts and one for functions, and none for what may be either.
+    if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace as string);
+    return clean;
+  };
   // Types, names and ids come again with each event, and matching them is the costly part.
   const safe = new Set<string>();
   return (text) => {
@@ -169,9 +208,15 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
     if (known === undefined && HEX.test(text)) return text;
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
-    let clean = known === undefined ? scanned : withoutKnown(scanned, known);
-    // `replace` has an overload for texts and one for functions, and none for what may be either.
-    if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace as string);
+    let clean = scrub(scanned);
+    const plain = clean.replaceAll(ESCAPED, (_, json?: string, url: string | undefined = json) =>
+      url === undefined ? '' : String.fromCodePoint(Number.parseInt(url, 16)),
+    );
+    // What hides a secret is shown without its escapes, and anything else as it was.
+    if (plain !== clean) {
+      const found = scrub(plain);
+      if (found !== plain) clean = found;
+    }
     if (clean === text && text.length <= SAFE_LENGTH_MAX) {
       if (safe.size >= SAFE_MAX) safe.clear();
       safe.add(text);
