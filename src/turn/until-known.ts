@@ -1,4 +1,4 @@
-import { defer, mergeMap, of, retry, throwError, type Observable } from 'rxjs';
+import { NEVER, defer, mergeMap, of, retry, throwError, type Observable } from 'rxjs';
 import type { CallOutcome } from '../call/result.ts';
 import type { TurnContext } from './context.ts';
 
@@ -13,11 +13,11 @@ export interface Called {
 
 /**
  * Without its store a call of a turn that outlives its process has come to nothing yet: nothing has run, and it is
- * asked for again until the turn's time is over.
+ * asked for again until the turn is over.
  */
 export const calledUntilKnown = (turn: TurnContext, call: () => Observable<Called>): Observable<Called> => {
   if (turn.journal === undefined) return call();
-  return defer(call).pipe(
+  return defer(() => (turn.isOver ? NEVER : call())).pipe(
     mergeMap((called) => {
       const { error } = called.outcome;
       const isUnknown =
