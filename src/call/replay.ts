@@ -100,7 +100,7 @@ export function outcomeOf(
   return { state: 'failed', ttlMs: doneTtlMs, error: failureOf('internal_error', message, true, false), ...made };
 }
 
-const keptOf = (payload: string): Partial<Kept> => {
+const keptOf = (payload = '{}'): Partial<Kept> => {
   try {
     const kept: unknown = JSON.parse(payload);
     if (typeof kept === 'object' && kept !== null) return kept;
@@ -121,7 +121,7 @@ export const NAMES_OWNERS = '"owners":[';
 
 /** The turns that rely on the effect that a record tells of; `undefined` where none may undo it. */
 export const ownersIn = ({ payload }: DedupeRecord): readonly string[] | undefined => {
-  const { owners } = payload === undefined ? {} : keptOf(payload);
+  const { owners } = keptOf(payload);
   return Array.isArray(owners) ? owners : undefined;
 };
 
@@ -131,7 +131,7 @@ export const withOwners = ({ payload = '{}' }: DedupeRecord, owners: readonly st
 
 /** The tool that gave a record's result, and what it gave. */
 export const givenIn = (record: DedupeRecord): { readonly toolName: string; readonly output: unknown } => {
-  const { toolName = record.tool, output } = record.payload === undefined ? {} : keptOf(record.payload);
+  const { toolName = record.tool, output } = keptOf(record.payload);
   return { toolName, output: output?.content };
 };
 
@@ -146,7 +146,7 @@ export function replayOf(
   history: History,
 ): CallOutcome {
   const ageMs = Math.max(0, atMs - record.updatedAtMs);
-  const kept: Partial<Kept> = record.payload === undefined ? {} : keptOf(record.payload);
+  const kept: Partial<Kept> = keptOf(record.payload);
   const common = {
     requestId: history.requestId,
     fromCache: true,

@@ -266,17 +266,17 @@ export class Saga implements CallJournal {
   #entryOf(context: CallContext, guarded: GuardedTool, nodeId: string): JournalEntry {
     const { call } = context;
     const key = keyOf(context, guarded);
-    return {
+    return given({
       id: nodeId,
       toolName: guarded.tool.name,
       callId: call.callId,
       callKey: resourceKey(context),
-      ...(key === undefined ? {} : { recordKey: key.key }),
+      recordKey: key?.key,
       input: call.input,
       after: nearestBefore(this.#plan, this.#places, this.#entries, nodeId),
-      ...(this.#plan.nodes[this.#places.get(nodeId) ?? -1]?.compensate === undefined ? {} : { own: true }),
+      own: this.#plan.nodes[this.#places.get(nodeId) ?? -1]?.compensate === undefined ? undefined : true,
       state: 'begun',
-    };
+    }) as JournalEntry;
   }
 }
 

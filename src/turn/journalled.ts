@@ -1,6 +1,7 @@
 import { defer, map, mergeMap, of, type Observable } from 'rxjs';
 import type { JournalledNode } from '../contract/fleet/journal.ts';
 import type { NodeResult } from '../contract/turn.ts';
+import { given } from '../policy/check.ts';
 import type { TurnContext } from './context.ts';
 import type { SettledNode } from './harvest.ts';
 import { nodeOutcome, type ReadyNode } from './node.ts';
@@ -46,26 +47,32 @@ export const journalledBefore = (turn: TurnContext, found: ReadonlyArray<NodeRes
     return known === undefined ? [] : [restored(turn, index, known)];
   });
 
+/** How a node stands that does not run here: an earlier worker may have begun it, once what it needs was journalled. */
+export const unbegun = ({ journal, plan }: TurnContext, index: number): string =>
+  journal?.moved !== undefined && plan.needs[index]?.every((need) => journal.settled(nodeAt(plan, need).id))
+    ? 'A worker that was given up may have begun it, and it had not ended'
+    : 'It had not started';
+
 /** A result whose words tell no secret: everybody who attaches to the turn reads them. */
 const shown = ({ layer }: TurnContext, node: NodeResult): NodeResult => {
   const { text } = layer.trace.redactor;
-  const error = node.result?.error;
-  return {
+  const { reason, result } = node;
+  const error = result?.error;
+  return given({
     ...node,
-    ...(node.reason === undefined ? {} : { reason: text(node.reason) }),
-    ...(node.result === undefined || error === undefined
-      ? {}
-      : { result: { ...node.result, error: { ...error, message: text(error.message) } } }),
-  };
+    reason: reason === undefined ? undefined : text(reason),
+    result: error === undefined ? result : { ...result, error: { ...error, message: text(error.message) } },
+  }) as NodeResult;
 };
 
-const entryOf = (turn: TurnContext, { index, result, failure, executed, replayed }: SettledNode): JournalledNode => ({
-  result: shown(turn, result),
-  ...(failure === undefined ? {} : { failure }),
-  ...(executed === true ? { executed } : {}),
-  ...(replayed === true ? { replayed } : {}),
-  ...(turn.usedDefault[index] === true ? { usedDefault: true } : {}),
-});
+const entryOf = (turn: TurnContext, { index, result, failure, executed, replayed }: SettledNode): JournalledNode =>
+  given({
+    result: shown(turn, result),
+    failure,
+    executed: executed === true ? true : undefined,
+    replayed: replayed === true ? true : undefined,
+    usedDefault: turn.usedDefault[index] === true ? true : undefined,
+  });
 
 const restored = (
   turn: TurnContext,

@@ -26,7 +26,7 @@ import { onAbort } from '../operators/work/on-abort.ts';
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
 import type { Layer } from '../layer/services.ts';
-import { journalledBefore, journalledOutcome } from './journalled.ts';
+import { journalledBefore, journalledOutcome, unbegun } from './journalled.ts';
 import type { ReadyNode } from './node.ts';
 import { given } from '../policy/check.ts';
 import { leave, left, takenOver } from './leaving.ts';
@@ -291,7 +291,8 @@ const cutShort = (turn: TurnContext, found: Harvest, state: CutShort): void => {
   }
   const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
   for (const { node, index } of unfinished) {
-    const reason = running[index] === undefined ? `It had not started when ${end}` : `It was running when ${end}`;
+    const how = running[index] === undefined ? unbegun(turn, index) : 'It was running';
+    const reason = `${how} when ${end}`;
     found.results[index] = { id: node.id, toolName: nameOf(node), state, reason };
     turn.emit({ type: 'node_settled', nodeId: node.id, toolName: nameOf(node), state });
   }

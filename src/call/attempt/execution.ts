@@ -15,6 +15,7 @@ import { classify } from '../../policy/recovery/classify.ts';
 import { inDoubt } from '../../policy/model-text.ts';
 import { doubted } from '../../policy/recovery/proof.ts';
 import { breakerOf } from './admission.ts';
+import { given } from '../../policy/check.ts';
 import type { CallContext } from '../context.ts';
 import type { EventBody } from '../events.ts';
 import { LIVE, TRYING } from '../state.ts';
@@ -272,9 +273,7 @@ export class ToolExecution {
     this.isAttempting = false;
     context.advance(TRYING);
     if (!error.executed) context.executed = this.#executedBefore;
-    const timeoutMs = limitOf(error);
-    const usage = this.reservation?.told;
-    const more = { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(usage === undefined ? {} : { usage }) };
+    const more = given({ timeoutMs: limitOf(error), usage: this.reservation?.told });
     this.#ended(
       error,
       { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...more },

@@ -33,17 +33,20 @@ export const journalledDecision = (
   if (site.journal === undefined || call.nodeId === undefined) return undefined;
   const elapsedMs = Math.max(0, site.runtime.now() - startedAtMs);
   const attemptsBefore = context.attempts - ownAttempts;
-  return site.journal.decide(call.nodeId, {
-    toolName,
-    attempt: ownAttempts,
-    ...(attemptsBefore === 0 ? {} : { attemptsBefore }),
-    elapsedMs,
-    delayMs,
-    kind,
-    message: context.layer.trace.redactor.text(message),
-    ...(context.uncertain ? { uncertain: true } : {}),
-    ...(isCounted ? {} : { uncounted: true }),
-  });
+  return site.journal.decide(
+    call.nodeId,
+    given({
+      toolName,
+      attempt: ownAttempts,
+      attemptsBefore: attemptsBefore === 0 ? undefined : attemptsBefore,
+      elapsedMs,
+      delayMs,
+      kind,
+      message: context.layer.trace.redactor.text(message),
+      uncertain: context.uncertain ? true : undefined,
+      uncounted: isCounted ? undefined : true,
+    }),
+  );
 };
 
 /** Keeps that an alternative is gone over to, as a decision to retry is kept. */
@@ -55,16 +58,19 @@ export const journalledAlternative = (
   if (site.journal === undefined || call.nodeId === undefined) return undefined;
   // It was kept before the turn moved here, with what has come of it since.
   if (site.journal.decided(call.nodeId)?.toolName === toolName) return undefined;
-  return site.journal.decide(call.nodeId, {
-    toolName,
-    attempt: 0,
-    ...(attempts === 0 ? {} : { attemptsBefore: attempts }),
-    elapsedMs: 0,
-    delayMs: 0,
-    kind,
-    message: layer.trace.redactor.text(message),
-    ...(uncertain ? { uncertain: true } : {}),
-  });
+  return site.journal.decide(
+    call.nodeId,
+    given({
+      toolName,
+      attempt: 0,
+      attemptsBefore: attempts === 0 ? undefined : attempts,
+      elapsedMs: 0,
+      delayMs: 0,
+      kind,
+      message: layer.trace.redactor.text(message),
+      uncertain: uncertain ? true : undefined,
+    }),
+  );
 };
 
 /** Takes up where the attempts were left: the same count, the same clock, and what is left of the chosen delay. */
