@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type * as sqlite from 'node:sqlite';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
@@ -27,15 +27,14 @@ const WAIT_MAX_MS = 50;
 /** Whoever turns a new file's journal to WAL at the same moment makes the others try again. */
 const JOURNAL_TRIES = 100;
 
-/** What was committed and is not in the file yet, and the locks of those who use it, are in files beside it. */
-const PARTS = ['', '-wal', '-shm'];
-
-/** Which files they are, wherever a path leads. */
-const placeOf = (path: string): string =>
-  PARTS.map((part) => {
-    const stats = statSync(path + part, { throwIfNoEntry: false });
-    return stats === undefined ? 'nowhere' : `${stats.dev} ${stats.ino}`;
-  }).join();
+/** Which files they are, wherever their paths lead. */
+const placeOf = (paths: readonly string[]): string =>
+  paths
+    .map((path) => {
+      const stats = statSync(path, { throwIfNoEntry: false });
+      return stats === undefined ? 'nowhere' : `${stats.dev} ${stats.ino}`;
+    })
+    .join();
 
 /** Throws an Error with the remedy where `node:sqlite` is missing. */
 export function loadSqlite(host: Host = globalThis.process): Sqlite {
@@ -56,6 +55,11 @@ export class SqliteFile {
   readonly #db: DatabaseSync;
   readonly #runtime: Runtime;
   readonly #busyTimeoutMs: number;
+  /**
+   * What was committed and is not in the file yet, and the locks of those who use it, are in files beside it, or beside
+   * the one that a symbolic link leads to.
+   */
+  readonly #parts: readonly string[];
   readonly #place: string;
   readonly #queue: SqliteQueue;
   #closed = false;
@@ -70,10 +74,13 @@ export class SqliteFile {
     this.#queue = new SqliteQueue(runtime, busyTimeoutMs, (work) => this.#immediate(work));
     let db: DatabaseSync | undefined;
     try {
+      this.#checkName();
       db = new DatabaseSync(path);
       this.#db = db;
       this.#open(synchronous);
-      this.#place = placeOf(path);
+      const real = realpathSync(this.path);
+      this.#parts = [this.path, `${real}-wal`, `${real}-shm`];
+      this.#place = placeOf(this.#parts);
     } catch (error) {
       db?.close();
       throw sqliteFault(error, path);
@@ -134,12 +141,24 @@ export class SqliteFile {
    * Throws when the path no longer leads to this file: others would use the new one, and a key would have two owners.
    */
   checkPlace(): void {
-    if (placeOf(this.path) === this.#place) return;
+    if (placeOf(this.#parts) === this.#place) return;
     throw new ToolExecutionError(
       'store_unavailable',
       `${this.path}: the file, or its -wal or -shm, was moved, deleted or replaced while it was in use; close the ` +
         'store and make another one',
       { code: 'store_moved' },
+    );
+  }
+
+  /** Under each name SQLite has another log and other locks beside the one file: a key would have two owners. */
+  #checkName(): void {
+    const stats = statSync(this.path, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true || stats.nlink <= 1) return;
+    throw new ToolExecutionError(
+      'store_unavailable',
+      `${this.path}: the file has another name as well, by a hard link, and whoever opens it by that one sees ` +
+        'other records; remove that name, or link symbolically',
+      { code: 'store_linked' },
     );
   }
 
