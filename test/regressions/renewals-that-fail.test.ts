@@ -1,5 +1,6 @@
 // Was: renewals that a lost store refused were taken for a loss to another call, and the tool was aborted. Now:
 // bestEffort goes on and says so, enforced stops and is uncertain.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
@@ -47,6 +48,29 @@ it.each([
       );
       expect(events.filter((event) => event.type === 'store_changed').map(({ state }) => state)).toEqual(['lost']);
     }
+  },
+);
+
+it.each(['bestEffort', 'enforced'] as const)(
+  'R-10.3 a store that hangs for longer than a lease, and may for longer still: %s is told that it did',
+  async (mode) => {
+    const memory = memoryStore();
+    let isHung = false;
+    const { call, events, steps } = watched(
+      { ...memory, renew: (...args) => (isHung ? new Promise<never>(() => undefined) : memory.renew(...args)) },
+      () => {
+        isHung = true;
+        return sleep(1_000, 'ok');
+      },
+      { dedupe: { leaseMs: 400 } },
+    );
+    const { status } = await call({ mode });
+    expect(status).toBe(mode === 'bestEffort' ? 'success' : 'retriable_error');
+    expect(steps().slice(0, 2)).toEqual(['claimed', 'lease_lost']);
+    expect(events.find((event) => event.type === 'dedupe' && event.step === 'lease_lost')).toMatchObject({
+      message: 'the store did not answer',
+    });
+    expect(events.find((event) => event.type === 'store_changed')).toMatchObject({ state: 'lost' });
   },
 );
 

@@ -64,8 +64,8 @@ export class Lease {
   readonly #asking = new Subscription();
   /** When the claim or a renewal was asked for last. */
   #askedAtMs: number;
-  /** When the renewal was asked for that was granted last. */
-  #renewedAtMs = -Infinity;
+  /** When the claim or renewal was asked for that was granted last. */
+  #renewedAtMs: number;
   /** Why the last renewal is in doubt, if it is. */
   #unanswered: ToolExecutionError | undefined;
   /** No longer renewed. */
@@ -81,7 +81,7 @@ export class Lease {
     this.claimed = claimed;
     this.tookOver = tookOver;
     this.#terms = terms;
-    this.#askedAtMs = sentAtMs;
+    this.#askedAtMs = this.#renewedAtMs = sentAtMs;
     this.#validUntilMs = sentAtMs + terms.leaseMs * (1 - MARGIN);
   }
 
@@ -245,7 +245,8 @@ export class Lease {
     const { store, runtime, leaseMs, storeTimeoutMs } = this.#terms;
     const sentAtMs = runtime.now();
     const leftMs = this.#validUntilMs - sentAtMs;
-    if (leftMs <= 0) return this.#lose(this.#unanswered);
+    if (leftMs <= 0)
+      return this.#lose(this.#unanswered ?? (this.#askedAtMs > this.#renewedAtMs ? tooSlow(leaseMs) : undefined));
     if (this.#recordUntilMs !== undefined && sentAtMs >= this.#recordUntilMs) return;
     // Goes on when this renewal gets no answer: a later one may, and a late answer counts while the lease holds.
     this.#askedAtMs = sentAtMs;
