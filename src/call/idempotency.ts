@@ -1,13 +1,14 @@
 import {
   EMPTY,
   catchError,
+  concat,
   defaultIfEmpty,
   defer,
   map,
   mergeMap,
   of,
+  take,
   throwError,
-  throwIfEmpty,
   type Observable,
 } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
@@ -66,8 +67,8 @@ export const claimOf = (
   request: {
     sessionKey: call.session ?? '',
     actorId: call.actor ?? '',
-    ...(call.tenant === undefined ? {} : { tenantId: call.tenant }),
     requestId: call.callId,
+    ...(call.tenant === undefined ? {} : { tenantId: call.tenant }),
     ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
     paramsDigest,
     ...claimantOf(site.journal),
@@ -275,8 +276,12 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   return defer(() => {
     const unknown = lostError(context, error);
     if (error !== undefined) return refusedCall(context, unknown);
-    return followed(keyed).pipe(
-      throwIfEmpty(() => unknown),
+    const found$ = concat(
+      followed(keyed),
+      throwError(() => unknown),
+    );
+    return found$.pipe(
+      take(1),
       // The reason why there is nothing to get does not tell what its own tool may have done.
       catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.uncertain ? unknown : refusal)),
     );

@@ -5,6 +5,7 @@ import type { DedupeExecution, DedupeFailure, DedupeOutcome, DedupeReading, Dedu
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
+import { given } from '../policy/check.ts';
 import { PAYLOAD_MAX_CHARS } from '../policy/profile.ts';
 import { PAUSED } from '../layer/foreign.ts';
 import type { CallOutcome, History } from './result.ts';
@@ -17,13 +18,8 @@ type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' 
   readonly hasStopped?: boolean | undefined;
 };
 
-const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure => ({
-  code,
-  message,
-  terminal,
-  shouldRetriable: !terminal,
-  ...(uncertain ? { uncertain: true } : {}),
-});
+const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure =>
+  given({ code, message, terminal, shouldRetriable: !terminal, uncertain: uncertain ? (true as const) : undefined });
 
 /** What a record keeps beside the result. */
 interface RecordedBeside {
@@ -70,7 +66,7 @@ export function outcomeOf(
   // What another process had begun was found to be done: that is an outcome, too. What paused is called again by its
   // framework, under the same key, and then it runs.
   if ((attempts === 0 && result?.verified !== 'done') || read(result?.output?.content, PAUSED)) return undefined;
-  const made = execution === undefined ? {} : { execution };
+  const made = given({ execution });
   if (kind === 'canceled') {
     return {
       state: 'cancelled',
@@ -91,8 +87,7 @@ export function outcomeOf(
       state: 'failed',
       ttlMs: failedTtlMs,
       error: failureOf(code, message, terminal, uncertain === true),
-      ...(payload === undefined ? {} : { payload }),
-      ...made,
+      ...given({ payload, execution }),
     };
   }
   if (payload !== undefined) return { state: 'done', ttlMs: doneTtlMs, payload, ...made };
@@ -151,7 +146,7 @@ export function replayOf(
     requestId: history.requestId,
     fromCache: true,
     cache: { matchedOn, ageMs, keyFingerprint },
-    ...(kept.verified === undefined ? {} : { verified: kept.verified }),
+    ...given({ verified: kept.verified }),
     toolName: kept.toolName ?? record.tool,
     durationMs: history.durationMs,
     attempts: history.attempts,
@@ -166,27 +161,16 @@ const failureIn = (
   { error: kept, status, hasStopped }: Partial<Kept>,
   common: Omit<ToolResultEnvelope, 'status'>,
 ): CallOutcome => {
-  const {
-    code,
-    message,
-    terminal,
-    shouldRetriable,
-    uncertain = false,
-  } = record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
-  const error = kept ?? {
-    code,
-    message,
-    retriable: shouldRetriable,
-    terminal,
-    ...(uncertain ? { uncertain } : {}),
-  };
+  const { code, message, terminal, shouldRetriable, uncertain } =
+    record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
+  const error = kept ?? given({ code, message, retriable: shouldRetriable, terminal, uncertain });
   return {
     result: { ...common, status: status ?? (terminal ? 'error' : 'retriable_error'), error },
     // The kind is what the record calls its code: written from one, by this or another version of this package.
     error: new ToolExecutionError(code as ToolErrorKind, message, {
       classification: terminal ? 'permanent' : 'transient',
       executed: false,
-      uncertain,
+      uncertain: uncertain === true,
     }),
     ...(hasStopped === true ? { hasStopped } : {}),
   };

@@ -93,26 +93,28 @@ export function failureResult(history: History, failure: Failure, modelText: str
   return {
     ...common(history),
     status: statusOf(failure, history),
-    error: {
+    error: given({
       code: error.kind,
       message: error.message,
       retriable: !terminal,
       terminal,
-      ...(breakerState === undefined ? {} : { breakerState }),
-      ...(error.uncertain ? { uncertain: true as const } : {}),
+      breakerState,
+      uncertain: error.uncertain ? (true as const) : undefined,
       modelText,
-    },
+    }),
   };
 }
 
 /** An error as events tell it. */
 export function reportOf(error: ToolExecutionError): ErrorReport {
   const { kind, message, code, status, retryAfterMs, uncertain, executed } = error;
-  return {
+  return given({
     kind,
     message,
-    ...given({ code, status, retryAfterMs }),
-    ...(uncertain ? { uncertain: true } : {}),
-    ...(executed === TOOL_ERROR_KIND_TRAITS[kind].executed ? {} : { executed }),
-  };
+    code,
+    status,
+    retryAfterMs,
+    uncertain: uncertain ? (true as const) : undefined,
+    executed: executed === TOOL_ERROR_KIND_TRAITS[kind].executed ? undefined : executed,
+  });
 }

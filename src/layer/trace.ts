@@ -1,3 +1,4 @@
+import { given } from '../policy/check.ts';
 import type { Observable, Subscriber } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -56,8 +57,7 @@ const apart = (event: TraceEvent): TraceEvent => {
   const { breaker, terms } = event;
   return {
     ...event,
-    ...(breaker === undefined ? {} : { breaker: { ...breaker } }),
-    ...(terms === undefined ? {} : { terms: { ...terms } }),
+    ...given({ breaker: breaker && { ...breaker }, terms: terms && { ...terms } }),
   };
 };
 

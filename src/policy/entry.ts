@@ -1,6 +1,7 @@
 import type { BreakerPolicyEntry, RetryEntry } from '../contract/formats/policy-entry.ts';
 import type { CompensateEntry, VerifyEntry } from '../contract/formats/settle-entry.ts';
 import type { BreakerOptions, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
+import { given } from './check.ts';
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
 export type CamelKeys<T> = { [K in keyof T as Camel<K & string>]: T[K] };
@@ -19,10 +20,10 @@ export const camelKeys = <T extends object>(entry: T): CamelKeys<T> =>
 export const retryOf = ({ strategy, ...entry }: RetryEntry): Partial<RetryPolicy> => ({
   ...camelKeys(entry),
   // The seeds' word for it.
-  ...(strategy === undefined ? {} : { strategy: strategy === 'exponential_backoff' ? 'exponential' : strategy }),
+  ...given({ strategy: strategy === 'exponential_backoff' ? 'exponential' : strategy }),
 });
 
-const orInfinity = (value: number | 'off'): number => (value === 'off' ? Infinity : value);
+const orInfinity = (value: number | 'off' | undefined): number | undefined => (value === 'off' ? Infinity : value);
 
 /** The options of a breaker that a file spells in the seeds' words. */
 export const breakerOf = ({
@@ -32,9 +33,11 @@ export const breakerOf = ({
   ...entry
 }: BreakerPolicyEntry): BreakerOptions => ({
   ...camelKeys(entry),
-  ...(timeout_ms === undefined ? {} : { cooldownMs: timeout_ms }),
-  ...(failure_threshold === undefined ? {} : { failureThreshold: orInfinity(failure_threshold) }),
-  ...(failure_rate === undefined ? {} : { failureRate: orInfinity(failure_rate) }),
+  ...given({
+    cooldownMs: timeout_ms,
+    failureThreshold: orInfinity(failure_threshold),
+    failureRate: orInfinity(failure_rate),
+  }),
 });
 
 /** How a file says what became of uncertain calls, and how calls are undone. @param named the full name of a tool */
@@ -42,8 +45,6 @@ export const settlingOf = (
   { verify, compensate }: { readonly verify?: VerifyEntry; readonly compensate?: CompensateEntry | false },
   named: (tool: string) => string = (tool) => tool,
 ): Pick<ToolPolicy, 'verify' | 'compensate'> => ({
-  ...(verify === undefined ? {} : { verify: { ...camelKeys(verify), tool: named(verify.tool) } }),
-  ...(compensate === undefined
-    ? {}
-    : { compensate: compensate === false ? false : { ...compensate, tool: named(compensate.tool) } }),
+  ...given({ verify: verify && { ...camelKeys(verify), tool: named(verify.tool) } }),
+  ...given({ compensate: compensate && { ...compensate, tool: named(compensate.tool) } }),
 });

@@ -1,17 +1,4 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  endWith,
-  from,
-  ignoreElements,
-  map,
-  mergeMap,
-  of,
-  switchMap,
-  toArray,
-  type Observable,
-} from 'rxjs';
+import { catchError, concatMap, defer, from, map, mergeMap, of, switchMap, toArray, type Observable } from 'rxjs';
 import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeRecord } from '../contract/store.ts';
 import { JournalText, PAGE_ENTRIES, claimOf, journalIn, pageClaim, pageIn } from './journal-text.ts';
@@ -98,8 +85,7 @@ export class JournalPages {
       switchMap(() =>
         from([...this.#changed].filter((place) => place > 0).toSorted((one, other) => one - other)).pipe(
           concatMap((place) => this.#put(place)),
-          ignoreElements(),
-          endWith(undefined),
+          toArray(),
         ),
       ),
       switchMap(() => {

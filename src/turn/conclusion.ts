@@ -3,6 +3,7 @@ import type { CompensationReason } from '../contract/settle/compensate.ts';
 import type { JournalEntry } from '../contract/settle/journal.ts';
 import type { Compensation, NodeResult, NodeState, TurnStatus } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
+import { given } from '../policy/check.ts';
 import type { TurnContext } from './context.ts';
 import { undoingOf, type Saga } from '../saga/saga.ts';
 import { undone, type UndoSite } from '../saga/undo.ts';
@@ -41,7 +42,7 @@ const siteOf = (turn: TurnContext, saga: Saga, reason: CompensationReason): Undo
   passed: saga.passed,
   emit: (event) => turn.emitAlways(event),
   report: turn.report,
-  ...(turn.journal === undefined ? {} : { engine: turn.journal }),
+  ...given({ engine: turn.journal }),
   isLeft: () => turn.isLeft,
 });
 

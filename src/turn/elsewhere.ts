@@ -1,14 +1,15 @@
 import {
   EMPTY,
   catchError,
+  concat,
   defer,
-  endWith,
   filter,
   finalize,
   from,
   ignoreElements,
   merge,
   mergeMap,
+  of,
   switchMap,
   takeWhile,
   tap,
@@ -55,11 +56,11 @@ export const turnElsewhere = (
       catchError(() => EMPTY),
     );
     const submitted = fleet.submit(id, plan, identity);
-    const events$ = fleet.attach(id).pipe(
+    const told$ = fleet.attach(id).pipe(
       filter(isTurnEvent),
       tap((event) => (isOver = endsTurn(event))),
-      endWith(END),
     );
+    const events$ = concat(told$, of(END));
     return from(submitted).pipe(
       switchMap(() => merge(events$, aborted$.pipe(mergeMap(() => cancel$)))),
       takeWhile((event): event is TurnEvent => event !== END),

@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { Usage } from '../../contract/gate/budget.ts';
 import type { Progress, ToolContext, TraceContext, TraceContextSource } from '../../contract/tool.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { given } from '../../policy/check.ts';
 import { scopedKey } from '../../policy/key/call-key.ts';
 import type { CallContext } from '../context.ts';
 
@@ -15,8 +16,10 @@ const asked = (source: TraceContextSource, callId: string, attempt: number): Tra
     if (typeof traceparent !== 'string' || traceparent === '') return undefined;
     return {
       traceparent,
-      ...(typeof tracestate === 'string' && tracestate !== '' ? { tracestate } : {}),
-      ...(typeof baggage === 'object' && baggage !== null ? { baggage } : {}),
+      ...given({
+        tracestate: typeof tracestate === 'string' && tracestate !== '' ? tracestate : undefined,
+        baggage: typeof baggage === 'object' && baggage !== null ? baggage : undefined,
+      }),
     };
   } catch {
     return undefined;
@@ -70,11 +73,7 @@ export class AttemptContext implements ToolContext {
     const { traceparent, tracestate, baggage } = traceContextOf(context);
     if (traceparent !== undefined) {
       this.traceparent = traceparent;
-      this.traceContext = {
-        traceparent,
-        ...(tracestate === undefined ? {} : { tracestate }),
-        ...(baggage === undefined ? {} : { baggage }),
-      };
+      this.traceContext = given({ traceparent, tracestate, baggage });
     }
     if (baggage !== undefined) this.baggage = baggage;
   }

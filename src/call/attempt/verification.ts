@@ -85,7 +85,7 @@ const contextOf = (
   error,
   attempt,
   signal,
-  ...(fence === undefined ? {} : { fence }),
+  ...given({ fence }),
   ...(traceparent === undefined ? {} : { traceContext: given({ traceparent, tracestate, baggage }) }),
 });
 

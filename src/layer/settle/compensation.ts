@@ -126,7 +126,7 @@ export const undoPolicy = (
     safetyCritical: !enforcesKey,
     // What is half undone is worse than either, and nobody may be there to ask.
     needsApproval: false,
-    ...(mode === undefined ? {} : { mode }),
+    ...given({ mode }),
     dedupe: { ...dedupe, doneTtlMs: Math.max(dedupe?.doneTtlMs ?? 0, UNDO_KEEP_MS) },
     verify: limits,
   };

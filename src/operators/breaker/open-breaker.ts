@@ -2,7 +2,6 @@ import {
   EMPTY,
   Observable,
   Subject,
-  Subscription,
   defer,
   distinctUntilChanged,
   filter,
@@ -11,6 +10,7 @@ import {
   merge,
   of,
   scan,
+  share,
   startWith,
   switchMap,
   tap,
@@ -188,14 +188,15 @@ export class OpenBreaker implements PermitOwner {
     );
   }
 
-  #states(): Observable<BreakerState> {
+  /** @param ticks$ shared by all who watch: one timer */
+  #states(ticks$: Observable<never>): Observable<BreakerState> {
     const runtime = this.#runtime;
     return defer(() => {
       this.tell({ type: 'tick', atMs: runtime.now() });
       const seen = this.memory;
       // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
       const later$ = this.#changes$.pipe(filter(({ generation }) => generation > seen.generation));
-      return merge(later$, of(seen));
+      return merge(later$, of(seen), ticks$);
     }).pipe(
       map((memory) => show(memory, this.settings, runtime.now())),
       distinctUntilChanged((a, b) => a.type === b.type),
@@ -206,21 +207,14 @@ export class OpenBreaker implements PermitOwner {
     const order = (type: 'force_open' | 'reset' | 'disable') => () =>
       void this.tell({ type, atMs: this.#runtime.now() });
     const state = (): BreakerState => show(this.memory, this.settings, this.#runtime.now());
-    const states$ = this.#states();
-    // All who watch have one timer.
-    let watchers = 0;
-    let ticking = Subscription.EMPTY;
+    const states$ = this.#states(this.#ticks$.pipe(share()));
     return {
       get state() {
         return state();
       },
       state$: new QuietStream((subscriber) => {
         subscriber.add(this.#keeper.watched?.());
-        subscriber.add(states$.subscribe(subscriber));
-        if (watchers++ === 0) ticking = this.#ticks$.subscribe();
-        subscriber.add(() => {
-          if (--watchers === 0) ticking.unsubscribe();
-        });
+        return states$.subscribe(subscriber);
       }),
       inputs$: new QuietStream((subscriber) => this.#inputs$.subscribe(subscriber)),
       admit: (atMs, by) => this.#admit(atMs, by),

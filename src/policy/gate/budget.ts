@@ -6,6 +6,7 @@ import {
   type BudgetUnit,
   type Usage,
 } from '../../contract/gate/budget.ts';
+import { given } from '../check.ts';
 
 export const UNITS: readonly BudgetUnit[] = ['calls', 'usd', 'tokens'];
 /** From this share on a budget warns. */
@@ -189,10 +190,7 @@ export const readUsage = (usage: unknown): Usage => {
   if (typeof usage !== 'object' || usage === null) return {};
   try {
     const { usd, tokens } = usage as Usage;
-    return {
-      ...(usd === undefined || !isAmount(usd) ? {} : { usd }),
-      ...(tokens === undefined || !isAmount(tokens) ? {} : { tokens }),
-    };
+    return given({ usd: isAmount(usd) ? usd : undefined, tokens: isAmount(tokens) ? tokens : undefined });
   } catch {
     return {};
   }
