@@ -212,15 +212,19 @@ export class Saga implements CallJournal {
     this.#entries.clear();
     for (const entry of entries) {
       const earlier = this.#entries.get(entry.id);
-      // The same effect, which this process was told of under its key.
-      if (earlier?.callId === entry.callId && isOpen(earlier)) this.#forget(earlier);
+      if (earlier !== undefined && isOpen(earlier)) this.#join(earlier, entry);
       this.#entries.set(entry.id, entry);
     }
     for (const entry of entries) entry.after = nearestBefore(this.#plan, this.#places, this.#entries, entry.id);
   }
 
-  #forget(entry: JournalEntry): void {
-    entry.state = 'not_done';
+  /** The same effect, which a later process was told of under its key, or began once more, which the key forbids. */
+  #join(earlier: JournalEntry, entry: JournalEntry): void {
+    const { state, output, toolName, callId } = earlier;
+    if (callId !== entry.callId && !(state === 'done' && toolName === entry.toolName && isOpen(entry))) return;
+    if (entry.state === 'begun') Object.assign(entry, { state, output });
+    earlier.state = 'not_done';
+    this.record.touch(earlier);
     this.record.touch(entry);
   }
 

@@ -64,7 +64,7 @@ const undoTool = (site: UndoSite, entry: JournalEntry, guarded: GuardedTool, und
         reason,
         attempt,
         signal,
-        ...(fence === undefined ? {} : { fence }),
+        ...given({ fence }),
       }),
     // What is no longer there is undone. What is there may be, too: many ledgers keep both.
     ...(tool.verify === undefined

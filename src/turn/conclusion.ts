@@ -134,7 +134,7 @@ const settledHere = (
       return {
         compensation: done,
         nodes: new Map(entries.map((entry) => [entry.id, renewed(entry, reason)])),
-        ...(record.isLost ? { recorded: 'superseded' } : {}),
+        ...given({ recorded: record.isLost ? ('superseded' as const) : undefined }),
       };
     }),
   );

@@ -50,7 +50,7 @@ export const journalledBefore = (turn: TurnContext, found: ReadonlyArray<NodeRes
 /** How a node stands that does not run here: an earlier worker may have begun it, once what it needs was journalled. */
 export const unbegun = ({ journal, plan }: TurnContext, index: number): string =>
   journal?.moved !== undefined && plan.needs[index]?.every((need) => journal.settled(nodeAt(plan, need).id))
-    ? 'A worker that was given up may have begun it, and it had not ended'
+    ? 'An earlier worker may have begun it, and it had not ended'
     : 'It had not started';
 
 /** A result whose words tell no secret: everybody who attaches to the turn reads them. */
