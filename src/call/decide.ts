@@ -108,7 +108,7 @@ export function decide(
 export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
   if (context.concluded?.error === error) return context.concluded;
   const { toolInUse, layer } = context;
-  const seen = toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState };
+  const seen = given({ breakerState: toolInUse?.breakerState });
   const failure: Failure = { error, classification: classify(error).classification, ...seen };
   const notification = notificationOf(context, failure, {
     ...unattempted,

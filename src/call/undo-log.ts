@@ -6,6 +6,7 @@ import type { CallContext } from './context.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import { NAMES_OWNERS, ownersIn, withOwners } from './replay.ts';
 import type { CallOutcome } from './result.ts';
+import { given } from '../policy/check.ts';
 
 /** Keeps what calls do that may have to be undone. */
 export interface CallJournal {
@@ -42,7 +43,7 @@ export const renewedOutcome = ({ record, atMs }: DedupeReading, payload: string)
   state: 'done',
   ttlMs: Math.max(1, record.expiresAtMs - atMs),
   payload,
-  ...(record.execution === undefined ? {} : { execution: record.execution }),
+  ...given({ execution: record.execution }),
 });
 
 /**

@@ -128,7 +128,7 @@ const preparationOf = (value: unknown): Preparation | Problem => {
     if (!isKey(idempotencyKey)) return NO_KEY;
     return {
       ...('input' in value ? { input: value.input } : {}),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      ...given({ idempotencyKey }),
     };
   } catch (error) {
     return {

@@ -72,7 +72,7 @@ export class PoliciesInForce {
       type: 'layer_started',
       version: VERSION,
       tools: this.#listed(),
-      ...(retryBudget === undefined ? {} : { retryBudget: { ...retryBudget } }),
+      ...given({ retryBudget: retryBudget && { ...retryBudget } }),
       host: [...host],
     };
   }

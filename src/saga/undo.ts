@@ -6,11 +6,11 @@ import {
   defaultIfEmpty,
   defer,
   filter,
-  ignoreElements,
   map,
   of,
   retry,
   switchMap,
+  toArray,
 } from 'rxjs';
 import type { ToolEvent } from '../contract/event.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
@@ -103,8 +103,7 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
       defer(() => (record.isLost ? of() : allUndone(site))),
       defer(() => ended(site)),
     ).pipe(
-      ignoreElements(),
-      defaultIfEmpty(undefined),
+      toArray(),
       filter(() => {
         const isLeft = site.isLeft?.() === true;
         // Whoever has it now need not wait for this process's lease.
@@ -157,11 +156,10 @@ const stepUndone = (site: UndoSite, { entry }: UndoStep): Observable<unknown> =>
     switchMap((problem: Problem) => {
       site.record.touch(entry);
       if (problem === LEFT || entry.state === 'not_done') return of(undefined);
-      if (entry.state === 'shared') return site.record.written(entry).pipe(quietly, defaultIfEmpty(undefined));
+      if (entry.state === 'shared') return site.record.written(entry).pipe(quietly, toArray());
       settle(entry, problem, site);
       return concat(revoked(site, entry, problem === undefined), site.record.written(entry).pipe(quietly)).pipe(
-        ignoreElements(),
-        defaultIfEmpty(undefined),
+        toArray(),
       );
     }),
   );
@@ -238,11 +236,10 @@ const undoneBy = (
   entry: JournalEntry,
   { guarded, undoing }: Exclude<ReturnType<UndoSite['toolOf']>, string>,
 ): Observable<Problem> =>
-  concat(
-    // What is known is kept first: the call's own record no longer says it once it is revoked.
-    site.record.written(entry).pipe(ignoreElements()),
-    letGo(site, entry, undoing !== undefined && undoing !== false),
-  ).pipe(
+  // What is known is kept first: the call's own record no longer says it once it is revoked.
+  site.record.written(entry).pipe(
+    toArray(),
+    switchMap(() => letGo(site, entry, undoing !== undefined && undoing !== false)),
     switchMap((standing): Observable<Problem> => {
       // Another process may have the turn by now.
       if (isOver(site)) return of(LEFT);
@@ -291,5 +288,5 @@ const tell = (site: UndoSite, entry: JournalEntry, isDone: boolean): void => {
 const ended = ({ journal, record }: UndoSite): Observable<unknown> => {
   if (record.isLost || journal.entries.some(isOpen)) return of(undefined);
   journal.state = 'over';
-  return record.written().pipe(quietly, defaultIfEmpty(undefined));
+  return record.written().pipe(quietly, toArray());
 };

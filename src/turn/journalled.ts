@@ -50,7 +50,7 @@ export const journalledBefore = (turn: TurnContext, found: ReadonlyArray<NodeRes
 /** How a node stands that does not run here: an earlier worker may have begun it, once what it needs was journalled. */
 export const unbegun = ({ journal, plan }: TurnContext, index: number): string =>
   journal?.moved !== undefined && plan.needs[index]?.every((need) => journal.settled(nodeAt(plan, need).id))
-    ? 'An earlier worker may have begun it, and it had not ended'
+    ? 'It may have been running elsewhere'
     : 'It had not started';
 
 /** A result whose words tell no secret: everybody who attaches to the turn reads them. */

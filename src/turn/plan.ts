@@ -5,7 +5,7 @@ import type { Plan, PlanNode, PlanOptions } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { nodeCompensation } from '../layer/settle/compensation.ts';
 import { approvalRuleOf } from '../layer/tool-policy.ts';
-import { checkKeys, checkNumber, checkOneOf, integer, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, given, integer, positiveDuration } from '../policy/check.ts';
 
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */
 const NODES_MAX = 200_000;
@@ -238,10 +238,7 @@ const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan
 const builder = <Values>(nodes: readonly PlanNode[], options: PlanOptions): PlanBuilder<Values> => ({
   ...compile<Values>(nodes, options),
   call: (id, tool, input, { needs, ...rest } = {}) =>
-    builder(
-      [...nodes, { id, tool, input, ...(needs === undefined ? {} : { needs: needs.map(String) }), ...rest }],
-      options,
-    ),
+    builder([...nodes, { id, tool, input, ...given({ needs: needs?.map(String) }), ...rest }], options),
 });
 
 interface PlanFactory {

@@ -29,7 +29,7 @@ const begunElsewhere = async (timeoutMs: number) => {
   return { world, two };
 };
 
-const SAID = 'An earlier worker may have begun it, and it had not ended when';
+const SAID = 'It may have been running elsewhere when';
 
 it('R-17.3 a node that an earlier worker may have begun is not told as never started at the deadline', async () => {
   const { world, two } = await begunElsewhere(5_000);

@@ -9,6 +9,7 @@ import { isSafetyCritical, storeTermsOf } from '../idempotency.ts';
 import type { CallOutcome } from '../result.ts';
 import type { ToolExecution } from './execution.ts';
 import { inquirerOf, verification } from './verification.ts';
+import { given } from '../../policy/check.ts';
 
 const lapsed = (): ToolExecutionError =>
   new ToolExecutionError(
@@ -32,10 +33,7 @@ const unasked = (toolName: string, holder: string): ToolExecutionError =>
 
 /** The store does not say what an earlier process had begun. */
 const unsaid = ({ kind, message, classification }: ToolExecutionError): ToolExecutionError =>
-  new ToolExecutionError(kind, message, {
-    uncertain: true,
-    ...(classification === undefined ? {} : { classification }),
-  });
+  new ToolExecutionError(kind, message, given({ uncertain: true, classification }));
 
 /** Whether it may run although it is not known what another process did under its key. */
 const mayRepeat = ({ context, guarded }: ToolExecution): boolean => {

@@ -71,19 +71,11 @@ export function sharedIn({ record, atMs }: DedupeReading, aheadMs: number): Shar
 
 /** The text that a record holds of a breaker. */
 export function sharedText({ origin, memory }: Omit<SharedMemory, 'version'>, aheadMs: number): string {
-  const { type, generation, cooldownMs, openings, goodProbes, probesOut, probeEpoch, extraProbes } = memory;
-  const { rampFromMs, window } = memory;
+  const { window, rampFromMs, ...rest } = memory;
   const theirs = (oursMs: number): number => Math.max(0, oursMs + aheadMs);
   return JSON.stringify({
     origin,
-    type,
-    generation,
-    cooldownMs,
-    openings,
-    goodProbes,
-    probesOut,
-    probeEpoch,
-    extraProbes,
+    ...rest,
     sinceMs: theirs(memory.sinceMs),
     lastProbeAtMs: theirs(memory.lastProbeAtMs),
     ...(rampFromMs === undefined ? {} : { rampFromMs: theirs(rampFromMs) }),

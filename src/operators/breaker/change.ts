@@ -1,6 +1,7 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { breakerDueMs, type BreakerInput, type BreakerMemory } from '../../policy/breaker/reducer.ts';
 import type { BreakerSettings } from '../../policy/breaker/settings.ts';
+import { given } from '../../policy/check.ts';
 
 /** What else there is to say of a change. */
 export interface ChangeDetail {
@@ -23,8 +24,9 @@ export const detailOf = (
   now: BreakerMemory,
   settings: BreakerSettings,
   by: string | undefined,
-): ChangeDetail => ({
-  ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}),
-  ...(by === undefined ? {} : { by }),
-  ...(ORDERS.has(type) ? { ordered: true } : {}),
-});
+): ChangeDetail =>
+  given({
+    untilMs: now.type === 'open' ? breakerDueMs(now, settings) : undefined,
+    by,
+    ordered: ORDERS.has(type) ? (true as const) : undefined,
+  });

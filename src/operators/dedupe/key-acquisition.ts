@@ -8,6 +8,7 @@ import { Lease, type LeaseTerms } from './lease.ts';
 import { clearedOfLost, forgetLost, loseClaim } from './lost-claims.ts';
 import { KEY_REFUSALS } from './key-refusals.ts';
 import { AT_ONCE_MS, releaseIf } from './release-if.ts';
+import { given } from '../../policy/check.ts';
 
 /**
  * Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that.
@@ -274,7 +275,7 @@ const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
     });
     const { fence } = lease;
     if (!lease.tookOver) tell('claimed', { fence });
-    else tell('taken_over', { fence, ...(leaderCallId === undefined ? {} : { leaderCallId }) });
+    else tell('taken_over', given({ fence, leaderCallId }));
     if (subscriber.closed) return lease.release();
     subscriber.next({ act: 'run', lease });
     subscriber.complete();
