@@ -276,11 +276,8 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   return defer(() => {
     const unknown = lostError(context, error);
     if (error !== undefined) return refusedCall(context, unknown);
-    const found$ = concat(
-      followed(keyed),
-      throwError(() => unknown),
-    );
-    return found$.pipe(
+    const none$ = throwError(() => unknown);
+    return concat(followed(keyed), none$).pipe(
       take(1),
       // The reason why there is nothing to get does not tell what its own tool may have done.
       catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.uncertain ? unknown : refusal)),

@@ -21,7 +21,7 @@ const look = tool({
   },
 });
 
-/** A booking by a worker that then stands still; the next one dies with its key, and a third has the turn a while on. */
+/** A booking by a worker that then stands still; the next one dies with its key, and a third has the turn later. */
 const bookedByTwo = async (afterMs: number) => {
   const runtime = virtualRuntime();
   const store = sharedStore(runtime);

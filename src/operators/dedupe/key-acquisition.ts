@@ -10,9 +10,7 @@ import { KEY_REFUSALS } from './key-refusals.ts';
 import { AT_ONCE_MS, releaseIf } from './release-if.ts';
 import { given } from '../../policy/check.ts';
 
-/**
- * Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that.
- */
+/** Between two looks at a record that another holds; notifications of the store come before that. */
 const POLL_MIN_MS = 25;
 const POLL_FIRST_MS = 50;
 const POLL_MAX_MS = 1_000;

@@ -44,7 +44,7 @@ const refusal = async (work: () => unknown): Promise<ToolExecutionError> => {
 };
 
 describe.each(CLIENTS)('%s', (_name, connect) => {
-  it('R-10.3 out of memory: claims are refused, reading and outcomes work, and it goes on when there is room', async () => {
+  it('R-10.3 out of memory: claims are refused, reading and outcomes work; it goes on when there is room', async () => {
     const server = await started();
     const { store } = await opened(connect, at(server));
     const claim = await own(store, claimOf('k'));
