@@ -29,6 +29,19 @@ export const metaOf = (params: unknown): Readonly<Record<string, unknown>> => {
   return isRecord(meta) ? meta : {};
 };
 
+/** What both sides may nest. Some thousands deep nothing can be written as JSON again. */
+export const DEPTH_MAX = 512;
+
+/** Whether lists and objects are nested deeper than may be passed on. Level by level: the stack has its own limit. */
+export const isNestedDeep = (message: Message): boolean => {
+  let level: readonly object[] = [message];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) return true;
+    level = level.flatMap((one) => Object.values(one).filter((inner) => typeof inner === 'object' && inner !== null));
+  }
+  return false;
+};
+
 /** Asks the other side, as JSON-RPC writes it. The types of the SDK know their own methods; here any passes. */
 export const requestOf = (id: Id, method: string, params: Params | undefined): Request => ({
   jsonrpc: '2.0',

@@ -24,9 +24,11 @@ import type { Backend } from './backend.ts';
 import type { ProxyGuard } from './guard.ts';
 import {
   CODES,
+  DEPTH_MAX,
   METHODS,
   RpcError,
   errorResponse,
+  isNestedDeep,
   isNotification,
   isRequest,
   metaOf,
@@ -59,10 +61,14 @@ export interface SessionOptions {
   readonly runtime: Runtime;
 }
 
-const inUse = (id: Id): Outgoing => ({
-  message: errorResponse(id, new RpcError(CODES.invalidRequest, 'A request with this id is open')),
-  related: id,
-});
+const refused = (id: Id, error: RpcError): Outgoing => ({ message: errorResponse(id, error), related: id });
+
+const IN_USE = new RpcError(CODES.invalidRequest, 'A request with this id is open');
+
+const TOO_DEEP = new RpcError(
+  CODES.invalidParams,
+  `The message is nested deeper than ${DEPTH_MAX} levels, the most that is read; flatten it`,
+);
 
 /** What a request that could not be served is answered with. */
 const refusalOf = (thrown: unknown): RpcError => {
@@ -100,9 +106,10 @@ class Session {
 
   /** What a message of the client leads to. */
   fromClient(message: Message): Observable<Outgoing> {
-    if (isRequest(message)) return this.#answer$(message);
-    if (isNotification(message)) this.#heard(message);
-    else this.#replied(message);
+    const isDeep = isNestedDeep(message);
+    if (isRequest(message)) return isDeep ? of(refused(message.id, TOO_DEEP)) : this.#answer$(message);
+    if (!isNotification(message)) this.#replied(isDeep ? errorResponse(message.id as Id, TOO_DEEP) : message);
+    else if (!isDeep) this.#heard(message);
     return EMPTY;
   }
 
@@ -171,7 +178,7 @@ class Session {
 
   #answer$({ id, method, params }: Request): Observable<Outgoing> {
     // Its answer could not be told from the other one's, and a call of a tool would be made twice.
-    if (this.#open.has(id)) return of(inUse(id));
+    if (this.#open.has(id)) return of(refused(id, IN_USE));
     this.#open.set(id, undefined);
     const progress$ = new Subject<Outgoing>();
     const { progressToken } = metaOf(params);
