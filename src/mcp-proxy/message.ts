@@ -29,6 +29,8 @@ export const metaOf = (params: unknown): Readonly<Record<string, unknown>> => {
   return isRecord(meta) ? meta : {};
 };
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
 /** What both sides may nest. Some thousands deep nothing can be written as JSON again. */
 export const DEPTH_MAX = 512;
 
@@ -37,7 +39,7 @@ export const isNestedDeep = (message: Message): boolean => {
   let level: readonly object[] = [message];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > DEPTH_MAX) return true;
-    level = level.flatMap((one) => Object.values(one).filter((inner) => typeof inner === 'object' && inner !== null));
+    level = level.flatMap((one) => Object.values(one as Params).filter(isObject));
   }
   return false;
 };

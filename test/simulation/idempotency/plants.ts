@@ -129,9 +129,9 @@ export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
   'a takeover that was renewed keeps no record': {
     scenario,
     file: 'operators/dedupe/lease.ts',
-    find: 'outcomeWritten(this.claimed, outcome, this.#terms,',
+    find: '    this.#unanswered = undefined;\n    this.#validUntilMs = ',
     replace:
-      'outcomeWritten(this.claimed, outcome, this.tookOver && this.#renewedAtMs > 0 ? { ...this.#terms, store: { ...this.#terms.store, compareAndSet: (key, version) => this.#terms.store.delete(key, version) as never } } : this.#terms,',
+      'if (this.tookOver) { const { store } = this.#terms; this.#terms = { ...this.#terms, store: { ...store, compareAndSet: (key, version) => store.delete(key, version) as never } }; } this.#unanswered = undefined; this.#validUntilMs = ',
     seeds: 5_000,
     by: ['IDEM-5'],
   },
