@@ -108,8 +108,8 @@ export function decide(
 export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
   if (context.concluded?.error === error) return context.concluded;
   const { toolInUse, layer } = context;
-  const seen = given({ breakerState: toolInUse?.breakerState });
-  const failure: Failure = { error, classification: classify(error).classification, ...seen };
+  const { classification } = classify(error);
+  const failure: Failure = given({ error, classification, breakerState: toolInUse?.breakerState });
   const notification = notificationOf(context, failure, {
     ...unattempted,
     attempt: toolInUse?.ownAttempts ?? 0,

@@ -67,8 +67,8 @@ export const claimOf = (
   request: {
     sessionKey: call.session ?? '',
     actorId: call.actor ?? '',
-    requestId: call.callId,
     ...(call.tenant === undefined ? {} : { tenantId: call.tenant }),
+    requestId: call.callId,
     ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
     paramsDigest,
     ...claimantOf(site.journal),

@@ -118,7 +118,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
         const answer = errorHandler(failure);
         if (!isObservable(answer) && !isPromiseLike(answer)) return checked(failure, answer);
         return answerWithin(from(answer), errorHandlerTimeoutMs, timer).pipe(
-          map((answer) => answered(answer, { ...renewed(), ...known }, errorHandlerTimeoutMs)),
+          map((notification) => answered(notification, { ...renewed(), ...known }, errorHandlerTimeoutMs)),
         );
       } catch {
         return overruled(failure, { because: 'it threw' });

@@ -44,7 +44,8 @@ export const breakerOf = ({
 export const settlingOf = (
   { verify, compensate }: { readonly verify?: VerifyEntry; readonly compensate?: CompensateEntry | false },
   named: (tool: string) => string = (tool) => tool,
-): Pick<ToolPolicy, 'verify' | 'compensate'> => ({
-  ...given({ verify: verify && { ...camelKeys(verify), tool: named(verify.tool) } }),
-  ...given({ compensate: compensate && { ...compensate, tool: named(compensate.tool) } }),
-});
+): Pick<ToolPolicy, 'verify' | 'compensate'> =>
+  given({
+    verify: verify && { ...camelKeys(verify), tool: named(verify.tool) },
+    compensate: compensate && { ...compensate, tool: named(compensate.tool) },
+  });

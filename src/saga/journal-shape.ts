@@ -4,6 +4,8 @@ import { anything, list, maybe, number, object, oneOf, text, type Shape } from '
 
 /** Whatever this package wrote is short enough; what is not its own is refused by its members. */
 const ANY_LENGTH = Infinity;
+/** Far more than a plan's nodes fill: a damaged record must not have millions of others asked for. */
+const PAGES_MAX = 100_000;
 const words: Shape<string> = text(ANY_LENGTH, 0);
 const yes: Shape<true> = (value, path, issues) => {
   if (value !== true) issues.push({ path, message: 'Invalid input: expected true' });
@@ -43,7 +45,7 @@ export const journalShape: Shape<Journal> = object<Journal>({
   state: oneOf<Journal['state']>('running', 'undoing', 'over', 'completed'),
   reason: maybe(oneOf<CompensationReason>('escalated', 'failed', 'canceled', 'deadline', 'crashed')),
   submission: maybe(words),
-  pages: number(0, Infinity, 'whole'),
+  pages: number(0, PAGES_MAX, 'whole'),
   entries: list(entryShape, ANY_LENGTH),
 });
 

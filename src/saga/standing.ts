@@ -104,8 +104,8 @@ export const letGo = (site: UndoSite, entry: JournalEntry, isUndoable: boolean):
       if (reading === undefined) return of('own');
       const { record } = reading;
       // An earlier owner of this very turn has only claimed it: what it had begun would be in the journal.
-      const isOfTurn = record.state === 'inflight' && record.request.turn?.startsWith(`${journal.submission}/`);
-      if (record.request.requestId !== entry.callId && !isOfTurn) return of(standingOfOther(record));
+      const isClaimOfTurn = record.state === 'inflight' && record.request.turn?.startsWith(`${journal.submission}/`);
+      if (record.request.requestId !== entry.callId && !isClaimOfTurn) return of(standingOfOther(record));
       const owners = record.state === 'done' ? (ownersIn(record) ?? []) : [];
       const others = owners.filter((owner) => owner !== journal.owner);
       if (others.length === 0 && !isUndoable) return of('own');

@@ -123,8 +123,12 @@ export const toldEnd = (site: UndoSite, hasStarted: boolean): Compensation => {
   return compensation;
 };
 
-/** What the store does not get is found out by whoever comes next. */
-const quietly = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => of()));
+/** Emits once, at the end: what the store does not get is found out by whoever comes next. */
+const quietly = (source: Observable<unknown>): Observable<unknown> =>
+  source.pipe(
+    catchError(() => of()),
+    toArray(),
+  );
 
 /** Each step is behind those that come before it; begun in that order, none waits for one that has not begun. */
 const allUndone = (site: UndoSite): Observable<unknown> =>
@@ -143,9 +147,7 @@ const allUndone = (site: UndoSite): Observable<unknown> =>
         )
         .subscribe(own$);
     }
-    forkJoinAll([...undone$.values()])
-      .pipe(defaultIfEmpty([]))
-      .subscribe(subscriber);
+    forkJoinAll([...undone$.values()]).subscribe(subscriber);
   });
 
 const stepUndone = (site: UndoSite, { entry }: UndoStep): Observable<unknown> => {
@@ -156,7 +158,7 @@ const stepUndone = (site: UndoSite, { entry }: UndoStep): Observable<unknown> =>
     switchMap((problem: Problem) => {
       site.record.touch(entry);
       if (problem === LEFT || entry.state === 'not_done') return of(undefined);
-      if (entry.state === 'shared') return site.record.written(entry).pipe(quietly, toArray());
+      if (entry.state === 'shared') return site.record.written(entry).pipe(quietly);
       settle(entry, problem, site);
       return concat(revoked(site, entry, problem === undefined), site.record.written(entry).pipe(quietly)).pipe(
         toArray(),
@@ -288,5 +290,5 @@ const tell = (site: UndoSite, entry: JournalEntry, isDone: boolean): void => {
 const ended = ({ journal, record }: UndoSite): Observable<unknown> => {
   if (record.isLost || journal.entries.some(isOpen)) return of(undefined);
   journal.state = 'over';
-  return record.written().pipe(quietly, toArray());
+  return record.written().pipe(quietly);
 };

@@ -2,6 +2,7 @@ import { Observable, map } from 'rxjs';
 import { attemptTimeout } from 'spillway';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
+import { withTurns } from './with-turns.ts';
 
 /** When each attempt ended, since the start, and with what. */
 const watched = (
@@ -30,18 +31,6 @@ describe('R-4.1 the clock of an attempt', () => {
       expect(seen).toEqual(['first timed out at 1000', 'second timed out at 1000']);
     },
   );
-});
-
-/** Time as on a real event loop: its runtimes say when a turn of it is over. */
-const withTurns = (runtime: VirtualRuntime): VirtualRuntime => ({
-  ...runtime,
-  get pending() {
-    return runtime.pending;
-  },
-  soon: (run) => {
-    const ended = runtime.after(0).subscribe(run);
-    return () => ended.unsubscribe();
-  },
 });
 
 describe('R-4.6 an answer behind a stalled event loop', () => {

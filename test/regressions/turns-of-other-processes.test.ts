@@ -128,12 +128,17 @@ it('R-18.2 a call that still runs in a process that lost its turn is waited for'
   expect(world.ledger).toEqual(['+o1', '-o1']);
 });
 
-it('R-18.13 a journal that cannot be read is told by the id of its turn', async () => {
+it.each([
+  ['of another version', '{"version":1,"turnId":"t1","state":"running","entries":[]}'],
+  [
+    'of more pages than can be',
+    '{"version":2,"turnId":"t1","writer":"w","owner":"o","state":"running","pages":4000000000,"entries":[]}',
+  ],
+])('R-18.13 a journal %s, which cannot be read, is told by the id of its turn', async (_, payload) => {
   const world = new World();
   const claim = { key: `sw1:${'0'.repeat(64)}`, tool: 'spillway/turn', idempotencyKey: 't1', leaseMs: 1, ttlMs: 1e9 };
   const request = { sessionKey: '', actorId: '', requestId: 't1', paramsDigest: '' };
   const { record } = await world.store.setIfNotExists({ ...claim, request });
-  const payload = '{"version":1,"turnId":"t1","state":"running","entries":[]}';
   await world.store.compareAndSet(claim.key, record.version, { state: 'done', ttlMs: 1e9, payload });
   expect(staysOf(await world.resume(world.process([])))).toEqual([
     'the journal of the turn t1 is damaged, or of another version, and cannot be read',

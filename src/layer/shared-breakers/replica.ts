@@ -142,11 +142,8 @@ export class BreakerReplica {
     const { rampMs, halfOpenTimeoutMs } = this.own.settings;
     if (isClosed(memory)) return this.#remove(version);
     const ttlMs = memory.type === 'closed' ? rampMs : memory.cooldownMs + halfOpenTimeoutMs + FORGET_MS;
-    const outcome = {
-      state: 'done',
-      ttlMs,
-      payload: sharedText({ origin, memory }, this.#aheadMs + this.#wayMs),
-    } as const;
+    const payload = sharedText({ origin, memory }, this.#aheadMs + this.#wayMs);
+    const outcome = { state: 'done', ttlMs, payload } as const;
     const put$ = this.#store.ask(
       (store) => store.compareAndSet(this.#key, version, outcome),
       (record) => {

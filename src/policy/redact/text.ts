@@ -92,7 +92,7 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`),
   ],
   [
-    /\b((?:bearer[\s:="'[]{1,4}|basic\s{1,4}))([\w\-.~+/]{8,}=*)/gi,
+    /\b(bearer[\s:="'[]{1,4}|basic\s{1,4})([\w\-.~+/]{8,}=*)/gi,
     (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`),
   ],
   [

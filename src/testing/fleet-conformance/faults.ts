@@ -17,8 +17,8 @@ import { plan } from '../../turn/plan.ts';
 import type { FleetHarness, FleetWorkerProcess } from './world.ts';
 
 const NODE_MS = 300;
-/** What a trip takes: its nodes wait for each other, and there is some work of the engine's. */
-const TRIP_MS = 3_000;
+/** A trip's nodes are three deep. */
+const TRIP_MS = 3 * NODE_MS;
 /** What a turn may lose when its worker dies. */
 const TAKEOVER_MS = 5_000;
 
