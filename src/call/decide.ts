@@ -68,8 +68,7 @@ const tellDecision = (
     code,
     reason,
     ...report,
-    ...(strategy === 'retry' ? { delayMs } : {}),
-    ...given({ draw, budgetLeft }),
+    ...given({ delayMs: strategy === 'retry' ? delayMs : undefined, draw, budgetLeft }),
   });
   if (strategy === 'escalate')
     context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });

@@ -17,6 +17,7 @@ import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/stor
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { idempotent, type IdempotentRun, type RunRecord } from '../operators/dedupe/idempotent.ts';
+import { FIND_OUT } from '../operators/dedupe/key-refusals.ts';
 import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
 import { forgetStandIns } from '../operators/dedupe/stand-ins.ts';
 import { callKey, type CallKey } from '../policy/key/call-key.ts';
@@ -274,7 +275,7 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   // Nothing ran under it: whoever asks next must not find that something may have.
   if (context.attempts === 0) context.lease?.release();
   return defer(() => {
-    const unknown = lostError(context, error);
+    const unknown = lostError(keyed, error);
     if (error !== undefined) return refusedCall(context, unknown);
     const none$ = throwError(() => unknown);
     return concat(followed(keyed), none$).pipe(
@@ -285,16 +286,14 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   }).pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
-const lostError = ({ executed, uncertain }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
+const lostError = ({ terms, context: { executed, uncertain } }: KeyedCall, error?: ToolExecutionError) => {
   // Its own tool has run, or an earlier process's may have.
   const isOpen = executed || uncertain;
-  const why = `The call lost its ${error === undefined ? 'idempotency key' : 'store'} while it ran`;
-  const isForGood = error?.classification === 'permanent';
-  const doubt = isOpen ? ' and may have taken effect' : '';
-  const message = `${why}${doubt}; ${isForGood ? error.message : 'ask again under the same key'}`;
-  return new ToolExecutionError('store_unavailable', message, {
-    executed,
-    uncertain: isOpen,
-    ...(isForGood ? { classification: 'permanent' } : {}),
-  });
+  // Where the record has gone, nothing of it would keep whoever asks again from running the tool.
+  const isForGood = error === undefined ? isOpen && terms.neverTwice : error.classification === 'permanent';
+  const remedy = isForGood ? (error?.message ?? FIND_OUT) : 'ask again under the same key';
+  const what = error === undefined ? 'idempotency key' : 'store';
+  const message = `The call lost its ${what} while it ran${isOpen ? ' and may have taken effect' : ''}; ${remedy}`;
+  const classification = isForGood ? 'permanent' : undefined;
+  return new ToolExecutionError('store_unavailable', message, { executed, uncertain: isOpen, classification });
 };

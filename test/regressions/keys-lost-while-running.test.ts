@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import type { DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
-import { records, watched } from '../spec/tr-02-stores.ts';
+import { asked, records, watched } from '../spec/tr-02-stores.ts';
 
 it.each([
   ['the store is lost next', 'enforced', 'down'],
@@ -71,5 +71,36 @@ it.each([
       },
     });
     expect([steps()[1], aborts]).toEqual(['lease_lost', 1]);
+  },
+);
+
+it.each([
+  ['safetyCritical', { safetyCritical: true }, undefined],
+  ['named so by its caller', {}, { callHints: { safetyCritical: true } }],
+] as const)(
+  'R-2.5 a call %s whose key is deleted under it is not to be asked for again: nothing would keep it from running',
+  async (_what, policy, hints) => {
+    const runtime = virtualRuntime();
+    const store = memoryStore({ runtime, sweepMs: Infinity });
+    const { layer } = watched(
+      store,
+      () => new Promise(() => undefined),
+      { effects: 'mutating', ...policy, dedupe: { leaseMs: 900 } },
+      { runtime },
+    );
+    const { payload, ...call } = asked();
+    const result = layer.execute({ ...call, payload: { ...payload, ...hints } });
+    await runtime.advance(10);
+    const [record] = await records(store);
+    await store.delete(record?.key ?? '');
+    await runtime.advance(5_000);
+    expect(await result).toMatchObject({
+      status: 'error',
+      error: {
+        code: 'store_unavailable',
+        uncertain: true,
+        message: expect.stringContaining('find out, then clear the key') as string,
+      },
+    });
   },
 );

@@ -2,6 +2,9 @@ import type { DedupeReading } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { ClaimDecision } from '../../policy/key/claim.ts';
 
+/** What is left to do where a safety-critical tool may have taken effect (R-2.5). */
+export const FIND_OUT = 'a safety-critical tool is not run again: find out, then clear the key';
+
 /** What a call is told that gets neither the key nor what is remembered under it. */
 export const KEY_REFUSALS: Readonly<
   Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>
@@ -29,8 +32,7 @@ export const KEY_REFUSALS: Readonly<
   uncertain: () =>
     new ToolExecutionError(
       'duplicate_in_flight',
-      'An earlier call under this idempotency key lost its lease and may have taken effect; ' +
-        'a safety-critical tool is not run again: find out, then clear the key',
+      `An earlier call under this idempotency key lost its lease and may have taken effect; ${FIND_OUT}`,
       { classification: 'permanent', uncertain: true },
     ),
 };

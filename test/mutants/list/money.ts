@@ -35,6 +35,14 @@ export const MONEY: readonly MutatedFile[] = [
     ],
   },
   {
+    file: 'call/idempotency.ts',
+    mutants: [
+      ['R-2.5 what ran under a key that has gone is not asked for again', 'isOpen && terms.neverTwice', 'false'],
+      ['R-2.5 what did not run may be asked for again', 'isOpen && terms.neverTwice', 'terms.neverTwice'],
+      ['R-9.6 other tools may be asked for again', 'isOpen && terms.neverTwice', 'isOpen'],
+    ],
+  },
+  {
     file: 'operators/dedupe/key-acquisition.ts',
     mutants: [
       ['R-18.4 a takeover is known as one', 'terms, over !== undefined)', 'terms)'],
