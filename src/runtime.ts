@@ -80,7 +80,9 @@ const renewPrefix = (ms: number): void => {
   // is room.
   prefixOrder = ms === idPrefixMs ? (prefixOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
   const time = ms.toString(16).padStart(12, '0');
-  idPrefix = `${time.slice(0, 8)}-${time.slice(8)}-7${prefixOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
+  const order = prefixOrder.toString(16).padStart(3, '0');
+  const variant = BYTES[128 + (draw() % 64)];
+  idPrefix = `${time.slice(0, 8)}-${time.slice(8)}-7${order}-${variant}${drawHex()}-${drawHex()}`;
   idPrefixMs = ms;
   count = draw() % FIRST_MAX;
 };

@@ -174,8 +174,8 @@ const seesInput = (needsApproval: unknown): boolean =>
 const checkApproval = ({ name, needsApproval }: FunctionTool): void => {
   if (!seesInput(needsApproval)) return;
   throw new RangeError(
-    `guardTools: needsApproval of the tool ${name} is a function, and the SDK would ask it about another input than the tool is given ` +
-      '(without the schema’s defaults and transforms); ' +
+    `guardTools: needsApproval of the tool ${name} is a function, and the SDK would ask it about another input ` +
+      'than the tool is given (without the schema’s defaults and transforms); ' +
       `make the tool with guardTool(tool, options)({ name: ${JSON.stringify(name)}, ... }), which keeps both ` +
       'as they are, or give needsApproval: true',
   );

@@ -119,9 +119,8 @@ export async function runInit(args: readonly string[], { stdout, stderr }: Comma
   if (typeof found === 'string') throw new FileError(`${source}:${found}`);
   await writeNew(command.out, planText(source, found));
   const names = Object.keys(found.servers);
-  stdout.write(
-    `${messageLine(`${command.out}: written, with ${names.length === 1 ? 'the server' : 'the servers'} ${names.join(', ')} of ${source}`)}\n`,
-  );
+  const servers = `${names.length === 1 ? 'the server' : 'the servers'} ${names.join(', ')}`;
+  stdout.write(`${messageLine(`${command.out}: written, with ${servers} of ${source}`)}\n`);
   for (const line of found.leftOut) stderr.write(`${messageLine(`note: ${line}`)}\n`);
   if (Object.values(found.servers).some(hasSecrets))
     stderr.write(

@@ -166,7 +166,9 @@ const report = ({ tools, notes }: Listing, style: Style): string => {
     ).join('\n'),
   );
   const told = notes.map((note) => messageLine(`note: ${note}`));
-  return `${[...(parts.length === 0 ? ['no tools'] : parts), ...(told.length === 0 ? [] : [told.join('\n')])].join('\n\n')}\n`;
+  const tables = parts.length === 0 ? ['no tools'] : parts;
+  const noted = told.length === 0 ? [] : [told.join('\n')];
+  return `${[...tables, ...noted].join('\n\n')}\n`;
 };
 
 /**

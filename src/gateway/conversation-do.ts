@@ -68,7 +68,8 @@ export class ConversationStateDO {
   constructor(context: DurableObjectContextLike, _env?: unknown) {
     this.#storage = context.storage;
     this.#sql(
-      'CREATE TABLE IF NOT EXISTS conversation (key TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (key, part)) WITHOUT ROWID',
+      `CREATE TABLE IF NOT EXISTS conversation (key TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL,
+        expires_at INTEGER NOT NULL, PRIMARY KEY (key, part)) WITHOUT ROWID`,
     );
     this.#sql('CREATE INDEX IF NOT EXISTS conversation_expiry ON conversation (expires_at)');
   }

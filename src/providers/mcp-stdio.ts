@@ -38,8 +38,8 @@ export interface McpStdioOptions {
   /** How many of the last lines of the server's stderr are kept for errors. It is not printed. Default 20. */
   readonly stderrLines?: number;
   /**
-   * The longest message taken from the server, in bytes. A call with a longer answer fails, and is told to ask for less;
-   * anything else that is longer ends the connection. Default 10 MiB, the SDK's own.
+   * The longest message taken from the server, in bytes. A call with a longer answer fails, and is told to ask for
+   * less; anything else that is longer ends the connection. Default 10 MiB, the SDK's own.
    */
   readonly maxMessageBytes?: number;
   /** Limit on starting the server and listing its tools, in milliseconds. Default 30,000. */

@@ -54,7 +54,8 @@ const polyline = ({ of, style }: Line, series: Series, { endS, top }: Scale): st
     (atS, index) =>
       `${fixed((atS / endS) * PLOT.width)},${fixed(PLOT.height - ((series[of][index] ?? 0) / top) * PLOT.height)}`,
   );
-  return `<polyline data-series="${of}" data-values="${series[of].join(' ')}" style="fill:none;stroke-width:1.4;${style}" points="${points.join(' ')}"/>`;
+  const data = `data-series="${of}" data-values="${series[of].join(' ')}"`;
+  return `<polyline ${data} style="fill:none;stroke-width:1.4;${style}" points="${points.join(' ')}"/>`;
 };
 
 const bands = ({ bands: all }: Series, { endS }: Scale): string =>
@@ -62,27 +63,34 @@ const bands = ({ bands: all }: Series, { endS }: Scale): string =>
     .map(({ toolName, state, fromS, toS }) => {
       const [x, width] = [(fromS / endS) * PLOT.width, ((toS - fromS) / endS) * PLOT.width];
       const colour = state === 'open' ? '#f2b8b5' : '#fbe3a1';
-      return `<rect data-band="${escaped(toolName)} ${state} ${fromS} ${toS}" x="${fixed(x)}" y="0" width="${fixed(Math.max(0.5, width))}" height="${PLOT.height}" fill="${colour}"><title>${escaped(toolName)} ${state} from ${fromS} s to ${toS} s</title></rect>`;
+      const data = `data-band="${escaped(toolName)} ${state} ${fromS} ${toS}"`;
+      const place = `x="${fixed(x)}" y="0" width="${fixed(Math.max(0.5, width))}" height="${PLOT.height}"`;
+      const title = `<title>${escaped(toolName)} ${state} from ${fromS} s to ${toS} s</title>`;
+      return `<rect ${data} ${place} fill="${colour}">${title}</rect>`;
     })
     .join('');
 
 const axis = ({ endS, top }: Scale): string =>
   `<path d="M0,0V${PLOT.height}H${PLOT.width}" style="fill:none;stroke:#555"/>` +
-  `<text x="-6" y="8" text-anchor="end">${fixed(top)}</text><text x="-6" y="${PLOT.height}" text-anchor="end">0</text>` +
+  `<text x="-6" y="8" text-anchor="end">${fixed(top)}</text>` +
+  `<text x="-6" y="${PLOT.height}" text-anchor="end">0</text>` +
   `<text x="${PLOT.width}" y="${PLOT.height + 13}" text-anchor="end">${fixed(endS)} s</text>`;
 
 const panel = (chart: Chart, series: Series, scale: Scale, place: readonly [number, number], name: string): string => {
   const [column, row] = place;
   const x = column * WIDTH + LEFT;
   const y = TOP + row * (HEIGHT + GAP) + 16;
-  return `<g transform="translate(${x},${y})"><text x="0" y="-5">${escaped(`${name}: ${chart.title}`)}</text>${bands(series, scale)}${axis(scale)}${chart.lines.map((line) => polyline(line, series, scale)).join('')}</g>`;
+  const title = `<text x="0" y="-5">${escaped(`${name}: ${chart.title}`)}</text>`;
+  const lines = chart.lines.map((line) => polyline(line, series, scale)).join('');
+  return `<g transform="translate(${x},${y})">${title}${bands(series, scale)}${axis(scale)}${lines}</g>`;
 };
 
 const legend = (): string => {
   const lines = CHARTS[0]?.lines ?? [];
   const marks = lines.map(
     ({ label, style }, index) =>
-      `<path d="M${index * 92},0h18" style="fill:none;stroke-width:2;${style}"/><text x="${index * 92 + 22}" y="4">${label}</text>`,
+      `<path d="M${index * 92},0h18" style="fill:none;stroke-width:2;${style}"/>` +
+      `<text x="${index * 92 + 22}" y="4">${label}</text>`,
   );
   const state = (at: number, colour: string, label: string): string =>
     `<rect x="${at}" y="-6" width="14" height="10" fill="${colour}"/><text x="${at + 18}" y="4">${label}</text>`;
@@ -103,11 +111,26 @@ export function chartsSvg(report: StormReport): string {
   const width = Math.max(1, report.policies.length) * WIDTH;
   const height = TOP + CHARTS.length * (HEIGHT + GAP) + 22;
   const title = `${report.scenario}, seed ${report.seeds.first}`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="${escaped(title)}" viewBox="0 0 ${Math.max(width, 480)} ${height}" font-family="sans-serif" font-size="10"><rect width="100%" height="100%" fill="#fff"/><text x="8" y="15" font-size="12" font-weight="bold">${escaped(title)}</text>${panels.join('')}<g transform="translate(12,${height - 10})">${legend()}</g></svg>\n`;
+  const size = `viewBox="0 0 ${Math.max(width, 480)} ${height}"`;
+  const about = `role="img" aria-label="${escaped(title)}" ${size} font-family="sans-serif" font-size="10"`;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" ${about}><rect width="100%" height="100%" fill="#fff"/>` +
+    `<text x="8" y="15" font-size="12" font-weight="bold">${escaped(title)}</text>${panels.join('')}` +
+    `<g transform="translate(12,${height - 10})">${legend()}</g></svg>\n`
+  );
 }
 
-const row = (cells: readonly string[], tag: 'th' | 'td'): string =>
-  `<tr>${cells.map((cell, index) => (tag === 'th' || index === 0 ? `<th scope="${tag === 'th' ? 'col' : 'row'}">${escaped(cell)}</th>` : `<td>${escaped(cell)}</td>`)).join('')}</tr>`;
+const cellOf = (text: string, of: 'col' | 'row' | undefined): string =>
+  of === undefined ? `<td>${escaped(text)}</td>` : `<th scope="${of}">${escaped(text)}</th>`;
+
+const headRow = (cells: readonly string[]): string => `<tr>${cells.map((cell) => cellOf(cell, 'col')).join('')}</tr>`;
+
+const bodyRow = (cells: readonly string[]): string =>
+  `<tr>${cells.map((cell, index) => cellOf(cell, index === 0 ? 'row' : undefined)).join('')}</tr>`;
+
+const STYLE =
+  'body{font:15px/1.45 sans-serif;margin:2em;color:#111;background:#fff}table{border-collapse:collapse}' +
+  'th,td{padding:.3em .8em;border-bottom:1px solid #bbb;text-align:left}svg{max-width:100%;height:auto}';
 
 /** A page of a report: its table, what was expected, and its charts. It loads nothing and runs nothing. */
 export function stormPage(report: StormReport, table: readonly string[][], expectations: readonly string[]): string {
@@ -115,11 +138,12 @@ export function stormPage(report: StormReport, table: readonly string[][], expec
   const items = expectations.map((line) => `<li>${escaped(line)}</li>`).join('');
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${escaped(report.scenario)}</title>
-<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>body{font:15px/1.45 sans-serif;margin:2em;color:#111;background:#fff}table{border-collapse:collapse}th,td{padding:.3em .8em;border-bottom:1px solid #bbb;text-align:left}svg{max-width:100%;height:auto}</style></head>
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>${STYLE}</style></head>
 <body><main><h1>${escaped(report.scenario)}</h1>${report.about === undefined ? '' : `<p>${escaped(report.about)}</p>`}
 <p>${report.seeds.count} seeds from ${report.seeds.first}, ${report.engine} engine. The charts show the first seed.</p>
-<table><thead>${row(head, 'th')}</thead><tbody>${rows.map((cells) => row(cells, 'td')).join('')}</tbody></table>
+<table><thead>${headRow(head)}</thead><tbody>${rows.map(bodyRow).join('')}</tbody></table>
 ${items === '' ? '' : `<ul>${items}</ul>`}
 ${chartsSvg(report)}</main></body></html>
 `;

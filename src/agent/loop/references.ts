@@ -35,7 +35,9 @@ export function referencesIn(input: unknown, id: string, ids: ReadonlySet<string
     if (!Object.hasOwn(value, KEY)) return Object.values(value).forEach((inner) => walk(inner, depth + 1));
     const needed = value[KEY];
     if (misformed(value))
-      fault = `A reference has the form {"${KEY}": "<id of another call of this step>", "path": "a.b"}, and nothing else in it; the path may be left out.`;
+      fault =
+        `A reference has the form {"${KEY}": "<id of another call of this step>", "path": "a.b"}, ` +
+        'and nothing else in it; the path may be left out.';
     else if (needed === id) fault = `It refers to its own result by "${KEY}".`;
     else if (!ids.has(String(needed)))
       fault = `"${KEY}": ${JSON.stringify(String(needed).slice(0, 64))} is not the id of another call of this step.`;

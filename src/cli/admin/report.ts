@@ -15,6 +15,14 @@ const breakerRows = (breakers: readonly ShownBreaker[]): string[] =>
     ]),
   );
 
+const OBSERVED = '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)';
+
+const storeLine = (store: ShownAnswer['store']): string => {
+  if (store === undefined) return 'none yet, or no answer';
+  const records = store.records === undefined ? '' : `, ${store.records} records`;
+  return `${shownName(store.kind)}, ${shownName(store.durability)}${records}`;
+};
+
 const statusLines = ({
   mode = '',
   breakersObserve,
@@ -25,11 +33,11 @@ const statusLines = ({
 }: ShownAnswer): string[] => {
   const unlike = tools.filter((tool) => tool.mode !== mode);
   return [
-    `mode: ${shownName(mode)}${breakersObserve === true ? '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)' : ''}`,
+    `mode: ${shownName(mode)}${breakersObserve === true ? OBSERVED : ''}`,
     ...unlike.map((tool) => `  ${shownName(tool.name)}: ${shownName(tool.mode)}`),
     `tools: ${tools.length}`,
     `retries left: ${retriesLeft === undefined ? 'no limit' : Math.floor(retriesLeft)}`,
-    `store: ${store === undefined ? 'none yet, or no answer' : `${shownName(store.kind)}, ${shownName(store.durability)}${store.records === undefined ? '' : `, ${store.records} records`}`}`,
+    `store: ${storeLine(store)}`,
     ...(store?.warnings ?? []).map((warning) => `  warning: ${messageLine(warning)}`),
     ...(breakers.length === 0 ? ['no tool was called yet'] : ['', ...breakerRows(breakers)]),
   ];

@@ -70,8 +70,9 @@ const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => 
     if (toolIds.has(id)) return;
     const [server, ...rest] = id.split('.');
     if (rest.length > 0 && server !== undefined && Object.hasOwn(servers, server)) return;
+    const where = serverNames.join(', ') || 'this file: it has none';
     problems.push({
-      message: `there is no tool ${id}; ${choices(id, [...toolIds])} (or <server>.<tool>, with a server of ${serverNames.join(', ') || 'this file: it has none'})`,
+      message: `there is no tool ${id}; ${choices(id, [...toolIds])} (or <server>.<tool>, with a server of ${where})`,
       at,
     });
   };

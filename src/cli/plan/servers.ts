@@ -141,13 +141,8 @@ export async function startServers(
     } catch (error) {
       const [failed, check] =
         url === undefined ? ['started with', 'command and args'] : ['reached at', 'url and headers'];
-      throw refuse([
-        {
-          message: `the server ${name} could not be ${failed} "${shown(entry)}": ${messageOf(error)}; check its ${check}`,
-          at,
-          atKey: true,
-        },
-      ]);
+      const message = `the server ${name} could not be ${failed} "${shown(entry)}": ${messageOf(error)}`;
+      throw refuse([{ message: `${message}; check its ${check}`, at, atKey: true }]);
     }
     // Another one failed meanwhile, and nobody waits for this one.
     if (wanted) providers.set(name, provider);

@@ -11,6 +11,8 @@ import type { Progress } from '../../contract/tool.ts';
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { duration, messageLine, plain } from './text.ts';
 
+const because = (message: string | undefined): string => (message === undefined ? '' : `: ${plain(message)}`);
+
 const said = ({ kind, message, code, status }: ErrorReport): string => {
   const detail = code ?? status;
   return `${kind}${detail === undefined ? '' : ` ${detail}`}: ${plain(message)}`;
@@ -61,7 +63,7 @@ const APPROVALS: Readonly<Record<ApprovalStep, string>> = {
 
 /** What a person or the host said. */
 const askedText = (event: Extract<ToolEvent, { type: 'approval' | 'hook' }>): string => {
-  const why = event.message === undefined ? '' : `: ${plain(event.message)}`;
+  const why = because(event.message);
   if (event.type === 'hook') return `${event.hook} ${event.outcome.replace('_', ' ')}${why}`;
   const { step, approvalId, by } = event;
   if (step === 'asked') return `${APPROVALS[step]}: ${plain(approvalId)}`;
@@ -90,16 +92,24 @@ const startText = ({
   return parts.length === 0 ? undefined : parts.join('; ');
 };
 
+const succeededText = ({ toolName, attempt, durationMs }: Extract<ToolEvent, { type: 'attempt_succeeded' }>): string =>
+  `${toolName} answered in ${duration(durationMs)}${attempt > 1 ? `, on attempt ${attempt}` : ''}`;
+
+type FailedAttempt = Extract<ToolEvent, { type: 'attempt_failed' }>;
+
+const failedText = ({ attempt, durationMs, error, classification }: FailedAttempt): string =>
+  `attempt ${attempt} failed after ${duration(durationMs)}: ${said(error)} (${classification})`;
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
       return `attempt ${event.attempt} of ${event.toolName}`;
     case 'attempt_succeeded':
-      return `${event.toolName} answered in ${duration(event.durationMs)}${event.attempt > 1 ? `, on attempt ${event.attempt}` : ''}`;
+      return succeededText(event);
     case 'attempt_failed':
-      return `attempt ${event.attempt} failed after ${duration(event.durationMs)}: ${said(event.error)} (${event.classification})`;
+      return failedText(event);
     case 'verified':
-      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+      return `${VERIFIED[event.finding]}${because(event.message)}`;
     case 'attempt_canceled':
       return `attempt ${event.attempt} canceled after ${duration(event.durationMs)}`;
     case 'rejected':
@@ -145,13 +155,13 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
     case 'node_started':
       return event.message;
     case 'node_settled':
-      return `${event.state.replaceAll('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+      return `${event.state.replaceAll('_', ' ')}${because(event.message)}`;
     case 'compensation_started':
       return `undoes ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}: ${CAUSES[event.reason]}`;
     case 'node_verified':
-      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+      return `${VERIFIED[event.finding]}${because(event.message)}`;
     case 'node_compensated':
-      return `${event.state === 'compensated' ? 'undone' : 'could not be undone'}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+      return `${event.state === 'compensated' ? 'undone' : 'could not be undone'}${because(event.message)}`;
     case 'compensation_settled': {
       const { compensated, stays } = event.compensation;
       return `${compensated.length} undone${stays.length === 0 ? '' : `, ${stays.length} could not be`}`;

@@ -70,7 +70,8 @@ export function liveProgress(output: Output, style: Style, runtime: Runtime): Pr
     );
     const nowMs = runtime.now();
     const done = turn.nodes.filter(({ state }) => state !== undefined).length;
-    const head = `${duration(nowMs - turn.startMs)} of ${duration(turn.timeoutMs)}, ${done} of ${turn.nodes.length} done`;
+    const passed = `${duration(nowMs - turn.startMs)} of ${duration(turn.timeoutMs)}`;
+    const head = `${passed}, ${done} of ${turn.nodes.length} done`;
     const lines = [
       style.paint('quiet', fit(head, style.columns - 1, style.glyphs.ellipsis)),
       ...lanes.map((lane) => laneLine(lane, labelColumns, nowMs, style)),

@@ -142,7 +142,8 @@ const many = (count: number, what: string): string => `${count} ${what}${count =
 
 const counted = (all: readonly (RecordedTurn | RecordedCall)[], what: string): string => {
   const failures = all.filter((one) => !succeeded(one)).length;
-  return `${many(all.length, what)}, ${failures === 0 ? 'all of which succeeded' : `${failures} of which did not succeed`}`;
+  const outcome = failures === 0 ? 'all of which succeeded' : `${failures} of which did not succeed`;
+  return `${many(all.length, what)}, ${outcome}`;
 };
 
 /** The turns and the other calls of a trace as lists. */
@@ -162,10 +163,10 @@ export function failures({ turns, calls }: Recorded, style: Style): string {
   if (failed.turns.length + failed.calls.length === 0)
     return `nothing failed: ${many(turns.length, 'turn')}, ${many(calls.length, 'other call')}\n`;
   const several = turns.length + calls.length > 1;
-  const reports = failed.turns.map(
-    (turn) =>
-      `${several ? `${style.paint('strong', messageLine(`turn ${turn.number}: ${turn.turnId}`))}\n` : ''}${turnReport(turn, style, true)}`,
-  );
+  const reports = failed.turns.map((turn) => {
+    const title = style.paint('strong', messageLine(`turn ${turn.number}: ${turn.turnId}`));
+    return `${several ? `${title}\n` : ''}${turnReport(turn, style, true)}`;
+  });
   const lists =
     failed.calls.length === 0 ? [] : [`${callList(failed.calls, style).join('\n')}\n`, ...failed.calls.map(callStory)];
   return [...reports, ...lists].join('\n');

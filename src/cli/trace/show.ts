@@ -29,10 +29,11 @@ const read = async (path: string): Promise<NdjsonTrace> => {
 /** What is not shown, since the file has it torn or not at all, and whether it can be believed. */
 const tellLosses = ({ leftOut, leftOutCount, dropped, changed }: NdjsonTrace, stderr: Output): void => {
   const [first] = leftOut;
-  if (first !== undefined)
-    stderr.write(
-      `${messageLine(`note: ${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'} left out, the first is line ${first.line} (${first.why.replaceAll('_', ' ')})`)}\n`,
-    );
+  if (first !== undefined) {
+    const lines = `${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'}`;
+    const where = `line ${first.line} (${first.why.replaceAll('_', ' ')})`;
+    stderr.write(`${messageLine(`note: ${lines} left out, the first is ${where}`)}\n`);
+  }
   if (dropped > 0)
     stderr.write(`note: the file says that ${dropped} ${dropped === 1 ? 'event was' : 'events were'} lost\n`);
   if (changed === true)

@@ -116,8 +116,8 @@ export type LayerEvent = LayerHeader &
       }
     | {
         /**
-         * When an order reset a breaker that was closed: it is so still, and has forgotten what it had counted. The reset
-         * of any other one is a `breaker_changed`.
+         * When an order reset a breaker that was closed: it is so still, and has forgotten what it had counted. The
+         * reset of any other one is a `breaker_changed`.
          */
         readonly type: 'breaker_reset';
         /** The name of the breaker. */

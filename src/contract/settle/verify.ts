@@ -17,8 +17,8 @@ export type VerifyAnswer<O = unknown> =
       /** The effect is not there. */
       readonly done: false;
       /**
-       * The resource has seen to it that the effect never comes: it refuses what may still be under way, as one that has
-       * canceled the key. Then the answer counts at once. Default: it may still come, for `settleMs`.
+       * The resource has seen to it that the effect never comes: it refuses what may still be under way, as one that
+       * has canceled the key. Then the answer counts at once. Default: it may still come, for `settleMs`.
        */
       readonly final?: boolean;
     }

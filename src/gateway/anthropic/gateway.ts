@@ -68,10 +68,9 @@ interface Ending {
 const threadUnsupported = (): GatewayError =>
   new GatewayError(
     'thread_unsupported',
-    'thread: this gateway adds tools of its own to a conversation, and cannot to one that the API holds; send the whole conversation without thread',
-    {
-      details: { error_code: 'thread_unsupported_request', unsupported: ['tools'] },
-    },
+    'thread: this gateway adds tools of its own to a conversation, and cannot to one that the API holds; ' +
+      'send the whole conversation without thread',
+    { details: { error_code: 'thread_unsupported_request', unsupported: ['tools'] } },
   );
 
 /** The endpoint itself: what becomes of each request. */
@@ -305,7 +304,8 @@ export class Gateway {
     if (pending !== undefined && refuses && !known.some(([message]) => message === pending)) {
       throw new GatewayError(
         'state_unknown',
-        `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; begin the turn again from the message before it`,
+        `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; ` +
+          'begin the turn again from the message before it',
       );
     }
     const [kept] = retries.flatMap((key) => records.get(key) ?? []);

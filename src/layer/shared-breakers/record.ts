@@ -15,7 +15,7 @@ export interface SharedMemory {
   readonly memory: BreakerMemory;
 }
 
-/** What the reducer knows, by the store's clock; of the window, which stands still while it is not closed, the counts. */
+/** What the reducer knows, by the store's clock; of the window, which stands still while not closed, the counts. */
 interface State extends Omit<BreakerMemory, 'type' | 'window'> {
   readonly type: Exclude<BreakerMemory['type'], 'forced_open' | 'disabled'>;
   readonly origin: number;

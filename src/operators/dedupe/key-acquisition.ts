@@ -239,7 +239,7 @@ const released = (
 /** For how long the holder of a record has it, by the store's own clock, as it stands. */
 const leaseLeftMs = ({ record, atMs }: DedupeReading): number => Math.max(0, (record.lockUntilMs ?? 0) - atMs);
 
-/** When a record may have changed: the store says so, its lease ends, or it is time to look, before a result is gone. */
+/** When a record may have changed: the store says so, its lease ends, or it is time to look before a result is gone. */
 const changeOf = (inquiry: Inquiry, reading: DedupeReading): Observable<unknown> => {
   const { key, ttlMs } = reading.record;
   const { store, runtime } = inquiry.terms;

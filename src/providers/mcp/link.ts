@@ -73,6 +73,9 @@ type LinkState<Connection extends McpConnection> =
 
 const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
 
+const downText = (name: string, failures: number, retryAfterMs: number): string =>
+  `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${retryAfterMs} ms`;
+
 export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<Connection>): McpLink<Connection> {
   const { name, connect, connectTimeoutMs, runtime, listed } = of;
   const background = runtime.background ?? runtime;
@@ -219,8 +222,8 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
     // Timers come up to a millisecond early: a caller that waited `retryAfterMs` must not be refused again.
     if (state.type === 'idle' || leftMs < 1) return start();
     const retryAfterMs = Math.ceil(leftMs);
-    const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${retryAfterMs} ms`;
-    throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
+    const facts = { executed: false, retryAfterMs, cause: state.cause };
+    throw new ToolExecutionError('transport_error', downText(name, failures, retryAfterMs), facts);
   };
 
   /** Waits for work to settle, in any way, but not for ever. */

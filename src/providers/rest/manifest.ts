@@ -46,6 +46,9 @@ const keysAt = (at: Path): string[] => {
   return Object.keys(schema?.properties ?? {});
 };
 
+const notText = (value: unknown): string =>
+  typeof value === 'string' ? `, not ${JSON.stringify(value.slice(0, 32))}` : '';
+
 const worded = (issue: Issue, root: unknown): Problem[] => {
   const at = issue.path as Path;
   const value = valueAt(root, at);
@@ -82,12 +85,7 @@ const worded = (issue: Issue, root: unknown): Problem[] => {
       ];
     }
     case 'invalid_value':
-      return [
-        {
-          message: `must be one of ${issue.values.map(String).join(', ')}${typeof value === 'string' ? `, not ${JSON.stringify(value.slice(0, 32))}` : ''}`,
-          at,
-        },
-      ];
+      return [{ message: `must be one of ${issue.values.map(String).join(', ')}${notText(value)}`, at }];
     case 'unrecognized_keys':
       return issue.keys.slice(0, PROBLEMS_SHOWN).map((key) => ({
         message: `there is no such key here; there is ${keysAt(at).join(', ')}`,

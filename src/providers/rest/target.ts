@@ -103,7 +103,8 @@ interface Allowed {
 
 const cannotRead = (entry: string): RangeError =>
   new RangeError(
-    `allow must hold hosts (api.internal), hosts with a port (127.0.0.1:8080, [::1]:8080) or ranges (10.0.0.0/8), not ${JSON.stringify(String(entry).slice(0, 64))}`,
+    'allow must hold hosts (api.internal), hosts with a port (127.0.0.1:8080, [::1]:8080) or ranges (10.0.0.0/8), ' +
+      `not ${JSON.stringify(String(entry).slice(0, 64))}`,
   );
 
 const readAllow = (allow: readonly string[]): Allowed => {
@@ -161,10 +162,9 @@ export function targetGuard({ allow = [], lookup = resolveBySystem }: TargetOpti
     if (why === undefined || allowed.host(url) || allowed.address(address)) return;
     const text = address.toString();
     const name = bare(url.hostname);
-    const target = name === text ? text : `${name} (${text})`;
-    throw refused(
-      `The target ${target} is ${why}, where requests are not sent; add ${name === text ? text : `${name} or ${text}`} to the option allow if it should be reached`,
-    );
+    const [target, entry] = name === text ? [text, text] : [`${name} (${text})`, `${name} or ${text}`];
+    const remedy = `add ${entry} to the option allow if it should be reached`;
+    throw refused(`The target ${target} is ${why}, where requests are not sent; ${remedy}`);
   };
 
   const resolved = async (url: URL): Promise<LookupAddress[]> => {

@@ -112,7 +112,7 @@ export class RecordedTools {
     return Math.abs(made.startMs - startMs) < slackMs ? 0 : made.startMs - startMs;
   }
 
-  /** What an attempt does that is made at another time, or follows on one that is, where others tell how its tool was. */
+  /** What an attempt does at another time, or following on one at another time, where others tell how its tool was. */
   #shiftedOf(
     recorded: RecordedAttempt | undefined,
     { callId, toolName, own, startMs }: Made,

@@ -10,8 +10,8 @@ const DOING = 'The call could not be claimed';
 /** What fails before it is sent, and what the server refuses: nothing was claimed. */
 const REFUSALS: ReadonlySet<string> = new Set(
   (
-    'OOM READONLY LOADING MASTERDOWN BUSY MISCONF NOREPLICAS MOVED ASK TRYAGAIN CLUSTERDOWN CROSSSLOT NOAUTH WRONGPASS NOPERM NOPROTO ' +
-    'ClientClosedError ClientOfflineError ECONNREFUSED ENOTFOUND'
+    'OOM READONLY LOADING MASTERDOWN BUSY MISCONF NOREPLICAS MOVED ASK TRYAGAIN CLUSTERDOWN CROSSSLOT NOAUTH ' +
+    'WRONGPASS NOPERM NOPROTO ClientClosedError ClientOfflineError ECONNREFUSED ENOTFOUND'
   ).split(' '),
 );
 

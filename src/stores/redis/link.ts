@@ -21,6 +21,10 @@ export interface RedisLink {
   ): Promise<unknown>;
 }
 
+const unanswered = (doing: string, commandTimeoutMs: number): string =>
+  `${doing}: Redis gave no answer within ${commandTimeoutMs / 1000}s; whether the command took place is not known. ` +
+  'Check the server, the network and what else the connection is used for';
+
 /**
  * A command is never cancelled: a client that takes one back out of its pipe can hand its answer to the next. At the
  * limit the operation fails, and the answer is dropped when it comes.
@@ -32,8 +36,7 @@ export function redisLink(commands: RedisCommands, commandTimeoutMs: number, run
       let over = false;
       const deadline = expireAfter(commandTimeoutMs, timers, () => {
         over = true;
-        const message = `${doing}: Redis gave no answer within ${commandTimeoutMs / 1000}s; whether the command took place is not known. Check the server, the network and what else the connection is used for`;
-        reject(new ToolExecutionError('store_unavailable', message, { code: 'ETIMEDOUT' }));
+        reject(new ToolExecutionError('store_unavailable', unanswered(doing, commandTimeoutMs), { code: 'ETIMEDOUT' }));
       });
       const answered = (answer: unknown): void => {
         deadline.unsubscribe();

@@ -29,6 +29,10 @@ const DOING = 'The replicas could not be asked';
 const refused = (message: string): ToolExecutionError =>
   new ToolExecutionError('store_unavailable', message, { code: 'not_replicated' });
 
+const tooFew = ({ replicas, replicaTimeoutMs }: ReplicaOptions): string =>
+  `Fewer than ${replicas} replicas had the record within ${replicaTimeoutMs} ms, so it could be lost with the ` +
+  "primary: look at the replicas, or set durability to 'default'";
+
 /**
  * `WAIT` keeps its whole connection waiting, so one serves all that came meanwhile. It asks about the writes of its own
  * connection only: after a reconnection it says yes to everything. So each record is touched first, on the same
@@ -49,12 +53,7 @@ export function redisReplicas(link: RedisLink, { replicas, replicaTimeoutMs }: R
       if (numberOf(kept[place]) !== 1)
         reject(refused('Redis lost the record before a replica had it: after a failover it has to be claimed again'));
       else if (enough) resolve();
-      else
-        reject(
-          refused(
-            `Fewer than ${replicas} replicas had the record within ${replicaTimeoutMs} ms, so it could be lost with the primary: look at the replicas, or set durability to 'default'`,
-          ),
-        );
+      else reject(refused(tooFew({ replicas, replicaTimeoutMs })));
     });
   };
 

@@ -21,8 +21,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local read = function(name)
   local value = redis.call('GET', name)
   if not value then return nil end
-  local state, version, lock, expires, created, operation = string.match(value, '^1 (%a+) (%d+) (%d+) (%d+) (%d+) %d+ %d+ (%S+)\\n')
-  local record = { value = value, state = state, version = version, lock = tonumber(lock), expires = tonumber(expires), created = created, operation = operation }
+  local state, version, lock, expires, created, operation =
+    string.match(value, '^1 (%a+) (%d+) (%d+) (%d+) (%d+) %d+ %d+ (%S+)\\n')
+  local record = {
+    value = value, state = state, version = version, lock = tonumber(lock), expires = tonumber(expires),
+    created = created, operation = operation
+  }
   if state and record.expires <= now then return nil end
   return record
 end
@@ -74,8 +78,12 @@ local claim = function(name, version, over, tail)
   local record = read(name)
   if record then
     local inflight = record.state == 'inflight'
-    if inflight and string.sub(tail, 1, #record.operation + 1) == record.operation .. '\\n' then return '=' .. record.value end
-    if record.version ~= over or not record.version or (inflight and record.lock > now) then return '-' .. record.value end
+    if inflight and string.sub(tail, 1, #record.operation + 1) == record.operation .. '\\n' then
+      return '=' .. record.value
+    end
+    if record.version ~= over or not record.version or (inflight and record.lock > now) then
+      return '-' .. record.value
+    end
   end
   call('SET', name, value, 'PXAT', expires)
   return version
@@ -107,7 +115,9 @@ last = last + 1
 ${FENCE_KEPT}
 local expires = now + ARGV[3]
 local until_text = string.format('%d', expires)
-redis.call('SET', KEYS[2], string.format('1 %s %d 0 %s %s %d %s %s\\n', ARGV[2], last, until_text, record.created, now, ARGV[3], ARGV[4]) .. head .. '\\n' .. ARGV[5], 'PXAT', until_text)
+local facts = string.format(
+  '1 %s %d 0 %s %s %d %s %s\\n', ARGV[2], last, until_text, record.created, now, ARGV[3], ARGV[4])
+redis.call('SET', KEYS[2], facts .. head .. '\\n' .. ARGV[5], 'PXAT', until_text)
 ${TELL('KEYS[2]')}
 return { head, last, tonumber(record.created), now, expires }`);
 
@@ -121,7 +131,8 @@ if not record or record.state ~= 'inflight' or record.version ~= ARGV[1] then re
 local lock = now + ARGV[2]
 local expires = string.format('%d', math.max(lock, record.expires))
 redis.call('PEXPIREAT', KEYS[1], expires)
-local renewed = string.gsub(record.value, '^1 inflight %d+ %d+ %d+', string.format('1 inflight %s %d %s', ARGV[1], lock, expires), 1)
+local facts = string.format('1 inflight %s %d %s', ARGV[1], lock, expires)
+local renewed = string.gsub(record.value, '^1 inflight %d+ %d+ %d+', facts, 1)
 redis.call('SET', KEYS[1], renewed, 'PXAT', expires)
 return 1`);
 
@@ -146,7 +157,8 @@ if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
 else
   redis.call('PEXPIREAT', KEYS[1], string.format('%d', record.expires))
-  redis.call('SET', KEYS[1], (string.gsub(record.value, '^1 inflight (%d+) %d+', string.format('1 inflight %%1 %d', now), 1)), 'KEEPTTL')
+  local facts = string.format('1 inflight %%1 %d', now)
+  redis.call('SET', KEYS[1], (string.gsub(record.value, '^1 inflight (%d+) %d+', facts, 1)), 'KEEPTTL')
 end
 ${TELL('KEYS[1]')}
 return 1`);

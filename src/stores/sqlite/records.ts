@@ -24,20 +24,26 @@ const LIVE = `CASE WHEN boot = '${BOOT}' AND leased_at <= ? THEN lease_until + (
 
 const READ = `SELECT now, ${COLUMNS} FROM (SELECT ${NOW} AS now) LEFT JOIN records ON key = ?`;
 const NEXT = 'UPDATE counters SET version = version + 1 RETURNING version, records';
-const PUT = `INSERT INTO records (key, tool, session, version, lock_until, expires_at, record, boot, leased_at, lease_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, session = excluded.session, version = excluded.version, lock_until = excluded.lock_until,
-    expires_at = excluded.expires_at, record = excluded.record, boot = excluded.boot, leased_at = excluded.leased_at, lease_until = excluded.lease_until`;
+const PUT = `
+  INSERT INTO records (key, tool, session, version, lock_until, expires_at, record, boot, leased_at, lease_until)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, session = excluded.session, version = excluded.version,
+    lock_until = excluded.lock_until, expires_at = excluded.expires_at, record = excluded.record,
+    boot = excluded.boot, leased_at = excluded.leased_at, lease_until = excluded.lease_until`;
 /** Of a record that stays under its tool and session: their indexes are left alone. */
-const UPDATE =
-  'UPDATE records SET version = ?, lock_until = ?, expires_at = ?, record = ?, boot = ?, leased_at = ?, lease_until = ? WHERE key = ?';
+const UPDATE = `
+  UPDATE records SET version = ?, lock_until = ?, expires_at = ?, record = ?, boot = ?, leased_at = ?, lease_until = ?
+  WHERE key = ?`;
 const DELETE = `DELETE FROM records WHERE key = ? AND (? IS NULL OR version = ?) AND ${LIVE}`;
 /** Those that the wall clock says have expired are looked at, since there is an index of them. */
 const SWEEP = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM (
   SELECT rowid, * FROM records WHERE ${NOW} >= expires_at ORDER BY expires_at LIMIT ?) WHERE NOT ${LIVE})`;
-const MAKE_ROOM = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE NOT ${RUNS} ORDER BY expires_at LIMIT ?)`;
+const MAKE_ROOM = `DELETE FROM records WHERE rowid IN (
+  SELECT rowid FROM records WHERE NOT ${RUNS} ORDER BY expires_at LIMIT ?)`;
 const LAST_ROW = 'SELECT max(rowid) AS last FROM records';
 const page = (column: 'tool' | 'session'): string =>
-  `SELECT rowid AS row, ${COLUMNS} FROM records WHERE ${column} = ? AND rowid > ? AND rowid <= ? AND ${LIVE} ORDER BY rowid LIMIT ?`;
+  `SELECT rowid AS row, ${COLUMNS} FROM records
+  WHERE ${column} = ? AND rowid > ? AND rowid <= ? AND ${LIVE} ORDER BY rowid LIMIT ?`;
 const BY = { tool: page('tool'), session: page('session') };
 
 /** How often the file is asked whether another process wrote, while anyone watches. */
@@ -49,7 +55,8 @@ const SWEEP_MAX = 500;
 const CLAIMS_PER_SWEEP = 100;
 
 const POWER_LOSS =
-  'What was acknowledged survives the end of the process, but a loss of power may lose the latest of it: synchronous "full" keeps that too.';
+  'What was acknowledged survives the end of the process, but a loss of power may lose the latest of it: ' +
+  'synchronous "full" keeps that too.';
 
 interface Found {
   readonly occupied: boolean;

@@ -85,8 +85,8 @@ export function shiftedTo(recorded: RecordedAttempt, here: Around, there: Around
 }
 
 /**
- * What an attempt does of which nothing is known but how its tool was then: one of those around it, drawn. How it was is
- * itself known from a few only, so a sample draws those first.
+ * What an attempt does of which nothing is known but how its tool was then: one of those around it, drawn. How it was
+ * is itself known from a few only, so a sample draws those first.
  */
 export function drawnFrom({ place, attempts }: Around, sample: number, name: string): RecordedAttempt | undefined {
   const nth = Math.floor(drawFor(`${sample} ${name}`) * attempts.length);

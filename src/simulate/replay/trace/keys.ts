@@ -50,7 +50,7 @@ const isDoubted = (events: readonly ToolEvent[]): boolean =>
   !events.some(({ type }) => type === 'dedupe' || type === 'attempt_started') &&
   events.some((event) => event.type === 'rejected' && event.error.uncertain === true);
 
-/** Whether each that waited for a call of the trace was told of its outcome when that was there, or had ended by then. */
+/** Whether each that waited for a call of the trace heard its outcome when that was there, or had ended by then. */
 const checkWaits = (byCall: ReadonlyMap<string, readonly ToolEvent[]>): void => {
   const keptMs = new Map<string, number>();
   for (const event of [...byCall.values()].flat())

@@ -119,7 +119,7 @@ const readTurns = (events: readonly TraceEvent[], { fired }: Evidence): void => 
 
 const waitName = (callId: string, ms: number): string => `${callId} ${ms}`;
 
-/** The firing that a wait of the same call and length must be, which was set a little sooner or later within one tick. */
+/** The firing that a wait of the same call and length must be, set a little sooner or later within one tick. */
 const nearest = <T extends { readonly dueMs: number }>(own: readonly T[], dueMs: number): T | undefined => {
   const distance = (of: T): number => Math.abs(of.dueMs - dueMs);
   const best = own.reduce<T | undefined>((a, b) => (a === undefined || distance(b) < distance(a) ? b : a), undefined);
