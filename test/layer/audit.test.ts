@@ -109,7 +109,8 @@ describe('R-7.1 a file of ten thousand calls answers an auditor', { timeout: 300
   it('R-9.6 whose key was taken over, and when?', () => {
     const [loser, became, lateMs] = asked.tookOver([east, west], audit.id('successor')) ?? [];
     expect([name(loser), became]).toEqual(['left behind', 'it was not heard of']);
-    expect(Math.abs(lateMs ?? NaN)).toBeLessThan(1_000);
+    // Two clocks of other kinds would be years apart; a busy machine is late by seconds.
+    expect(Math.abs(lateMs ?? NaN)).toBeLessThan(10_000);
   });
 
   it('R-9.5 who used the key first that a call was refused for?', () => {
