@@ -13,12 +13,14 @@ describe('R-1.3 words that say something else', () => {
     'failed to discard expired entries',
     'could not discard lost packets',
     'error while a postcard expired',
+    'failed to sweep an expired cardboard entry',
   ])('R-1.3 no payment is meant: %s', (text) => expect(classOf(text)).toBe('transient'));
 
   it.each([
     'Your card was declined.',
     'Your card was declined by its issuer.',
     'Card expired',
+    'Expired card',
     'The card has been reported stolen',
     'card lost or stolen',
     'The card was reported lost.',

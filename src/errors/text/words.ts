@@ -23,7 +23,7 @@ export const UNAUTHORIZED: RegExp = any(
   /FAILED (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials/,
   /credentials BEEN not (found|provided|set|configured|available)/,
   /\b(token|session|jwt|credentials?|password|login|secret)( (provided|included in the request))? BEEN (expired|revoked|invalid|malformed)/,
-  /expired.?(token|card)/,
+  /expired.?token/,
   /\b(token|oauth|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)/,
   /signature (verification|mismatch|is invalid|does not match)/,
   /\b(user|account|member|customer|tenant)s? BEEN (suspended|deactivated|disabled|banned|inactive|locked|blocked)\b/,
@@ -49,7 +49,7 @@ export const QUOTA: RegExp = any(
   /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
   // A network's card loses its link, a memory's is blocked by another process.
-  /\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
+  /\bexpired card\b|\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 
