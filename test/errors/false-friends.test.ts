@@ -13,12 +13,14 @@ describe('R-1.3 words that say something else', () => {
     'failed to discard expired entries',
     'could not discard lost packets',
     'error while a postcard expired',
+    'failed to sweep an expired cardboard entry',
   ])('R-1.3 no payment is meant: %s', (text) => expect(classOf(text)).toBe('transient'));
 
   it.each([
     'Your card was declined.',
     'Your card was declined by its issuer.',
     'Card expired',
+    'Expired card',
     'The card has been reported stolen',
     'card lost or stolen',
     'The card was reported lost.',
@@ -51,4 +53,38 @@ describe('R-1.3 words that say something else', () => {
     'R-1.3 what is said of an address does: %s',
     (text) => expect(classOf(text)).toBe('permanent'),
   );
+
+  it.each([
+    'cannot connect to the booking service',
+    "Can't reach the calendar just now",
+    'The worker cannot keep up with the queue',
+    'Cannot renew the lease',
+    'cannot flush the write-ahead log',
+    'Cannot complete the search',
+    'The page could not be loaded',
+    'The replica may not have the last write',
+    'The charge may or may not reach the bank',
+    'cannot delete: resource in use',
+    'too many active calls',
+    'Too many sockets on the system',
+    'Service is currently disabled',
+    'Re-authentication already in progress',
+    'The response body is empty',
+    "chart isn't in ready condition",
+  ])('R-1.3 what a service cannot do now, it may do later: %s', (text) => expect(classOf(text)).toBe('transient'));
+
+  it.each([
+    'A refund cannot exceed the charge',
+    "You can't combine two vouchers",
+    'Names can not overlap',
+    'A guest may not edit invoices',
+    'The fee cannot be null: refund',
+    'The guest couldn’t be found by that name',
+    'The voucher wasn’t found',
+    'Only available for mobile devices',
+    'needs API v2 or newer',
+    'This plan needs a commercial licence',
+    'too many guests for one table',
+    'The seat map is not available for this product',
+  ])('R-1.3 what nobody can do, nobody can later: %s', (text) => expect(classOf(text)).toBe('permanent'));
 });

@@ -41,18 +41,18 @@ const classOf = (thrown: unknown): Classification => classify(toToolError(thrown
 
 /** The share that may be missed. */
 const MISSED_MAX = 0.02;
-/** The lot of which one half has never been tuned to: what it misses is what the next message that nobody saw would. */
-const UNTUNED_LOT = 9;
+/** The lots of which one half, or all, was never tuned to: what they miss is what the next unseen message would. */
+const UNTUNED_LOTS: ReadonlySet<number> = new Set([9, 11]);
 const missedOf = (messages: readonly Message[]): readonly Message[] =>
   messages.filter(({ classification, text }) => classOf(new Error(text)) !== classification);
 const named = (misses: readonly Message[]): string => misses.map(({ source, text }) => `${source}: ${text}`).join('\n');
 
 describe('R-1.3 words alone, as programs that were not looked at before say them', () => {
-  it('the corpus has 1,700 messages of 90 sources and more, 650 of them temporary, none of them known', () => {
+  it('the corpus has 2,300 messages of 110 sources and more, 880 of them temporary, none of them known', () => {
     const temporary = MESSAGES.filter(({ classification }) => classification === 'transient');
-    expect(MESSAGES.length).toBeGreaterThanOrEqual(1_700);
-    expect(new Set(MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(90);
-    expect(temporary.length).toBeGreaterThanOrEqual(650);
+    expect(MESSAGES.length).toBeGreaterThanOrEqual(2_300);
+    expect(new Set(MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(110);
+    expect(temporary.length).toBeGreaterThanOrEqual(880);
     const texts = MESSAGES.map(({ text }) => text);
     expect(new Set(texts).size).toBe(texts.length);
     const known = new Set([...LIBRARY_MESSAGES.map(({ text }) => text), ...TEMPORARY_WORDS, ...PERMANENT_WORDS]);
@@ -61,8 +61,10 @@ describe('R-1.3 words alone, as programs that were not looked at before say them
 
   // Each lot was gathered and labelled after the tables had been tuned to the lots before it. Asked for the first time,
   // of the temporary and the permanent of each: 94.9 and 84.3 in 100, 95.5 and 82.5, 95.8 and 88.0, 94.5 and 84.8, 93.2
-  // and 87.7, 92.3 and 91.5, 95.2 and 92.9, 81.5 (of 27) and 84.9. What is held here is what has been mended since: of
-  // the next message that nobody has seen, 9 in 10 are to be expected right.
+  // and 87.7, 92.3 and 91.5, 95.2 and 92.9, 81.5 (of 27) and 84.9. Lot 10, of tools that agents call, was at 95.2 and
+  // 81.8: 96.5 and 81.8 in the half that was tuned to, 93.8 and 81.7 in the other, which that left at 93.8 and 81.0
+  // until it was opened. What is held here is what has been mended since: of the next message that nobody has seen, 9
+  // in 10 are to be expected right.
   it.each([
     ['transient', 'one half', false],
     ['transient', 'the other half', true],
@@ -70,26 +72,33 @@ describe('R-1.3 words alone, as programs that were not looked at before say them
     ['permanent', 'the other half', true],
   ] as const)('R-1.3 %s messages, %s: 98 in 100 get their class', (expected, _half, held) => {
     const half = MESSAGES.filter(
-      (one) => one.lot !== UNTUNED_LOT && one.classification === expected && isHeldOut(one) === held,
+      (one) => !UNTUNED_LOTS.has(one.lot) && one.classification === expected && isHeldOut(one) === held,
     );
     const misses = missedOf(half);
     expect(misses.length / half.length, named(misses)).toBeLessThanOrEqual(MISSED_MAX);
   });
 
-  // The half that was tuned to began at 97.7 and 89.5 in 100. The other was at 95.5 and 84.7 before and after: words
-  // that one half teaches are not those that the other needs.
+  // Of lot 9 one half was tuned to, and began at 97.7 and 89.5 in 100; the other was at 95.5 and 84.7, and is at 95.5
+  // and 88.1 since the forms for lot 10 were added. Lot 11 was gathered after those, and was at 91.4 and 87.5 when asked
+  // first: at 91.4 and 80.0 with the tables before them.
   it.each([
-    ['transient', false, 0],
-    ['permanent', false, 0.02],
-    ['transient', true, 0.05],
-    ['permanent', true, 0.16],
-  ] as const)('R-1.3 the newest lot, %s, held out: %s: %d is missed at most', (expected, held, missedMax) => {
+    [9, 'transient', false, 0],
+    [9, 'permanent', false, 0.02],
+    [9, 'transient', true, 0.05],
+    [9, 'permanent', true, 0.12],
+    [11, 'transient', false, 0.11],
+    [11, 'permanent', false, 0.11],
+    [11, 'transient', true, 0.07],
+    [11, 'permanent', true, 0.12],
+  ] as const)('R-1.3 lot %d, %s, held out: %s: %d is missed at most', (lot, expected, held, missedMax) => {
     const half = MESSAGES.filter(
-      (one) => one.lot === UNTUNED_LOT && one.classification === expected && isHeldOut(one) === held,
+      (one) => one.lot === lot && one.classification === expected && isHeldOut(one) === held,
     );
     const misses = missedOf(half);
-    expect(half.length).toBeGreaterThanOrEqual(44);
-    expect(misses.length / half.length, named(misses)).toBeLessThanOrEqual(missedMax);
+    expect(half.length).toBeGreaterThanOrEqual(lot === 9 ? 44 : 28);
+    expect(misses.length / half.length, `${misses.length}/${half.length} ${named(misses)}`).toBeLessThanOrEqual(
+      missedMax,
+    );
   });
 
   it('R-12.1 case, odd spaces and quotes, JSON, a stack or a wrapper around it change no class', () => {

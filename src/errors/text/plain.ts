@@ -2,11 +2,11 @@
 export const TEXT_LENGTH_MAX = 4096;
 
 /** What is not plain already. */
-const ODD = /[^\n -~]| {2}/;
+const ODD = /[^\n -~]| {2}|n't|can not/;
 
 /**
- * A text as the tables have it: in lower case, with plain quotes, and with one space where there is any white space in
- * a line. What is written in wide letters, or with invisible characters between them, says the same.
+ * A text as the tables have it: in lower case, with plain quotes, one space where there is any white space in a line,
+ * and a whole `not`. What is written in wide letters, or with invisible characters between them, says the same.
  */
 export function plainText(text: string): string {
   const lower = text.trim().toLowerCase();
@@ -17,5 +17,7 @@ export function plainText(text: string): string {
     .replaceAll(/[^\S\n]+/g, ' ')
     .replaceAll('’', "'")
     .replaceAll(/[“”]/g, '"')
+    .replaceAll(/\bcan(?:'t| not)\b/g, 'cannot')
+    .replaceAll(/n't\b/g, ' not')
     .slice(0, TEXT_LENGTH_MAX);
 }

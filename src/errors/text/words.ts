@@ -14,42 +14,42 @@ export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\
 export const UNAUTHORIZED: RegExp = any(
   // A service of authentication can fail like any other.
   /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
-  /(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? )/,
-  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden|(no|not enough|insufficient) (permission|rights\b|scope|privilege)/,
-  /do(es)?( not|n't) have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
+  /(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? | (is )?already| in progress)/,
+  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
+  /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
-  /api[ _-]?key (is |was |has )?(been )?(not (valid|found)|invalid|missing|required|expired|disabled|revoked)/,
+  /api[ _-]?key BEEN (not (valid|found)|invalid|missing|required|expired|disabled|revoked)/,
   /no api[ _-]?key|(no|missing)( [a-z]{1,12})? credentials/,
-  /(could not|couldn't|unable to|failed to) (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials/,
-  /credentials (were |are )?not (found|provided|set|configured|available)/,
-  /\b(token|session|jwt|credentials?|password|login)( (provided|included in the request))? (is |has |have |was )?(been )?(expired|revoked|invalid|malformed)/,
+  /FAILED (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials/,
+  /credentials BEEN not (found|provided|set|configured|available)/,
+  /\b(token|session|jwt|credentials?|password|login|secret)( (provided|included in the request))? BEEN (expired|revoked|invalid|malformed)/,
   /expired.?token/,
-  /\b(token|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)/,
-  /signature (verification|mismatch|is invalid|does( not|n't) match)/,
-  /\b(user|account|member|customer|tenant)s? ((is|are|was|were|(has|have) been) )?(suspended|deactivated|disabled|banned|inactive|locked|blocked)\b/,
+  /\b(token|oauth|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)/,
+  /signature (verification|mismatch|is invalid|does not match)/,
+  /\b(user|account|member|customer|tenant)s? BEEN (suspended|deactivated|disabled|banned|inactive|locked|blocked)\b/,
   /\bverify your (account|e-?mail|phone|identity)\b/,
-  /\baccounts? ((is|are|was|were|(has|have) been) )?(locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
+  /\baccounts? BEEN (locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
   /\b(lack(s|ing)?|missing|insufficient|not enough) ([a-z\d]{1,12} ){0,2}(access|authority|permission|privilege|right|scope|role)/,
-  /\b(can ?not|can't|may not) (use|access|view|see|edit) (this|that|these|those) /,
+  /\b(cannot|may not) (use|access|view|see|edit) (this|that|these|those) /,
   /\bkey (is|was|has been) (revoked|inactive)\b/,
-  /\b(credentials?|password|token|identity) (could not|cannot|can't) be (verified|validated)/,
+  /\b(credentials?|password|token|identity) FAILED be (verified|validated)/,
 );
 
 export const QUOTA: RegExp = any(
   /\bquota for [^\n.]{1,40} (exceeded|exhausted|reached|used up)\b/,
   /insufficient[ _](quota|balance|credit|fund)/,
-  /(balance|funds|credits?) (is |are )?(insufficient|not enough|too low|exhausted|depleted|used up)/,
+  /(balance|funds|credits?) BEEN (insufficient|not enough|too low|exhausted|depleted|used up)/,
   /out of (quota|credits|tokens|funds)|\btop up\b|credit balance/,
-  /quota_?exceeded|exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota/,
-  /quota (has been |has |is |was )?(exceeded|exhausted|reached|depleted|used up)/,
+  /exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota/,
+  /quota[ _]?BEEN (exceeded|exhausted|reached|depleted|used up)/,
   /(no|not enough|used (up )?all( of)?)( [a-z]{1,20}){0,2} (credits|quota)/,
-  /(usage|spend(ing)?|monthly|daily|weekly) (limit|cap) (has been |was |is )?(reached|exceeded|hit)/,
+  /(usage|spend(ing)?|monthly|daily|weekly) (limit|cap) BEEN (reached|exceeded|hit)/,
   /exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
-  /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)/,
+  /(subscription|license|licence|plan|trial)( period)? BEEN (expired|inactive|cancell?ed|over|ended|lapsed)/,
   /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
   // A network's card loses its link, a memory's is blocked by another process.
-  /\bcard (was |is |has )?(been )?(reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
+  /\bexpired card\b|\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 
@@ -61,25 +61,26 @@ const SETTINGS =
  * the faults.
  */
 const ABOUT_INPUT = any(
-  /\bconnections (is|are)( not|n't) (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
-  /\bnot supported\b(?! (at this|right now|while|during|until|when))/,
-  /(could not|couldn't|can ?not|can't|unable to|failed to) (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
+  /\bconnections (is|are) not (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
+  /\bnot support(ed)?\b(?! (at this|right now|while|during|until|when))/,
+  /FAILED (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
   // Told what to change before the next try: what was given does not do.
   /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
+  /\b(module|package|library|binary|extension|plugin|driver|codec)s? BEEN (not (available|installed)|missing)/,
   /no overload matches|overloaded (function|method|operator|constructor|signature)/,
-  /validation (error|fail)|failed validation|input should be|does not match (the )?schema/,
+  /validation (error|fail)|failed validation/,
   new RegExp(
-    `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|(cannot|could not|unable to|failed to) (parse|convert|cast))( required)? ['"\`]?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
+    `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|FAILED (parse|convert|cast))( required)? ['"\`]?(m(ax|in)[_-]?)?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
   ),
   new RegExp(
-    `\\b[a-z]{0,20}(${SETTINGS})([^\\n.:;]|\\.\\d|: -?\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
+    `\\b[a-z]{0,20}(${SETTINGS})([^\\n.:;]|\\.\\d|: -?\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|ha(s|ve) to be|out of range|too (long|large|small|short|big|high|low)|cannot (both )?be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
   ),
-  /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does( not|n't) exist|already exists|is not defined)/,
+  /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does not exist|already exists|is not defined)/,
 );
 
 const RATE_LIMITED = any(
-  /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b/,
+  /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
   /\breduce (your|the) (rate|frequency|number of (requests|messages|calls))/,
   /rate.?limit|request limit|too many (outstanding |pending |parallel |simultaneous )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
   /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)/,
@@ -88,23 +89,23 @@ const RATE_LIMITED = any(
 
 const UNTRUSTED = any(
   /(ssl|tls|ca|server|client|signed|issuer|root|leaf|first|peer) certificate/,
-  /certificate (has |is |was )?(expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )/,
+  /certificate BEEN (expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )/,
   /certificate's/,
   /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
 );
 
 const TIMED_OUT = any(
-  /timed?.?out|econnaborted|deadline.?(was |has )?(exceeded|expired|passed|reached|exhausted|elapsed)/,
+  /timed?.?out|econnaborted|deadline.?BEEN (exceeded|expired|passed|reached|exhausted|elapsed)/,
   /(took|taking) too long|took longer than/,
   /time.?limit|time (budget|allowance)|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded/,
   /exceeded [^\n]{0,30}\b(seconds|minutes|milliseconds)\b/,
   /exceed(ed|s) (the |its |their )?((max|maximum|allowed|allotted|configured) ){1,3}([a-z]{1,12} )?(time|duration|runtime)\b/,
-  /(did( not|n't)|does( not|n't)|failed to) (respond|reply|answer)|not responding/,
+  /(did not|does not|failed to) (respond|reply|answer)|not responding/,
   /no (response|answer|reply) (from [^\n]{1,40} )?(in|within|after)\b/,
-  /(did( not|n't)|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b/,
+  /(did not|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b/,
   /still running after|no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
   /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|watchdog|\btoo slow\b/,
-  /by (a |the )?timer\b|\bstalled\b/,
+  /\bstalled\b/,
 );
 
 const ACTIONS =
@@ -112,7 +113,7 @@ const ACTIONS =
 
 const CANCELED = any(
   new RegExp(
-    `\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by(?! an?(other)? ))(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
+    `\\b(${ACTIONS}) BEEN (aborted|cancell?ed|interrupted by(?! an?(other)? ))(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
   ),
   /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)/,
   /user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
@@ -122,23 +123,23 @@ const CANCELED = any(
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? ((was )?not found|could not be found)|specified hostname|nodename nor servname|no such host|(could not|couldn't|cannot|can't|failed to|unable to) (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
-  /(could not|couldn't|cannot|can't|unable to|not able to|failed to|failure to) (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
+  /FAILED (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
 );
 
 const LOST = any(
   /econnreset|epipe|broken pipe|hung up|other side closed|premature (close|end)|disconnected|remote end closed/,
   /server closed|closed (unexpectedly|the connection|by (the )?(peer|server|remote))|lost connection|gone away/,
-  /connection[ _](was |is |has been )?(unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)/,
+  /connection[ _]BEEN (unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)/,
   /connection.?error|err_(connection|network|internet|http2)/,
-  /socket (hang up|(was )?closed|error|is not open|has been ended)/,
-  /(stream|channel|session) (was |has been )?(closed|interrupted|reset|aborted|dropped|broken)/,
+  /socket (hang up|BEEN closed|error|is not open|has been ended)/,
+  /(stream|channel|session) BEEN (closed|interrupted|reset|aborted|dropped|broken)/,
   /unexpected (disconnect|clos(e|ure)|hang ?up|termination)|websocket connection/,
   /transport (is )?(clos(ed|ing)|error)|^(typeerror: )?terminated$/,
   /(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
-  /network (path|name|location) (was |is )?(not|no longer)|network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
+  /network (path|name|location) BEEN (not|no longer)|network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
   /unexpected eof|\beof occurred|(^|: )eof$|incomplete (json segment|read|message|chunked)|incompleteread/,
 );
 
@@ -154,7 +155,7 @@ const UNAVAILABLE = any(
   /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bexpected \d+ (more )?bytes/,
   /\bbytes (expected|remaining)\b/,
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
-  /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded)/,
+  /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} BEEN (reached|exceeded)/,
   /\bconcurrent \w+ (is|are) running/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b/,
   /\b(connection|pool) (is )?not available\b/,
@@ -166,13 +167,13 @@ const UNAVAILABLE = any(
   /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
   /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
-  /\b(leader|primary|coordinator|quorum) (is |was )?not (found|known|elected)\b/,
+  /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
   /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)/,
   /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
   new RegExp(
-    `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? (is |are )?(currently )?available`,
+    `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? BEEN (currently )?available`,
   ),
 );
 
@@ -190,23 +191,23 @@ const STATE = any(
   /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)/,
   /\bmatch (its|the|their) (crc|checksum|hash|digest)\b/,
   /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)( from| body|[^ a-z]|$)/,
-  /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does)( not|n't) (include|contain|return|send|give)/,
+  /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does) not (include|contain|return|send|give)/,
   /\b(are|is) (buffered|queued)\b/,
   /\bno (active|available|healthy|live|running|ready|idle|free|online) (?!(subscription|plan|licen[cs]e|contract|account|user|card)s?\b)[a-z]/,
-  /\b(checksum|hash|digest|crc|length|size|sum) (did|does)( not|n't) match/,
-  /\bnot (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
+  /\b(checksum|hash|digest|crc|length|size|sum)s? (do|did|does) not match|\b(response|reply|answer)( body| content)? BEEN (empty|blank)/,
+  /(?<!did )not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
   new RegExp(
-    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`,
+    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`,
   ),
   new RegExp(
-    `(could( not|n't)|unable to|failed to) (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
+    `FAILED (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
   ),
   new RegExp(
-    `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not|n't| no longer)( been)? (?!found|supported|implemented|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
+    `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not| no longer)( been)? (?!found|supported|implemented|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
   ),
   new RegExp(
-    `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
+    `FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
   /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown\b(?! [a-z])|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
@@ -222,33 +223,33 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?found|no.?such|non-?existent|\b(do(es)?|did)( not|n't) exist|nowhere|\bnone exists?\b|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?(be )?found|no.?such|non-?existent|\b(do(es)?|did) not exist|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload) for\b|\bno (rows|results|records|matches)\b/,
   /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
   /\bno [^\n.]{1,30} matched/,
-  /\bun(known|recogni[sz]ed|declared|registered)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|undefined (variable|function|symbol|column|reference|name)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
-  /(could( not|n't)|unable to|failed to|cannot|can't) (be )?(find|found|locate|recogni|determin|identif)|\b(has|have|was|were) (been )?(deleted|discontinued|withdrawn|retired)\b|no longer exists?|\bnot (in|on|one of|among|part of) (?!sync|time|service|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
+  /\bun(known|recogni[sz]ed|declared|registered)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
+  /FAILED (be )?(find|found|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
   // Invalid or malformed input.
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
   /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
-  /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|(json|xml|yaml|toml|csv|query|date|sql) pars(e|ing) error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
-  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can( ?not|'t) be (\d|(re)?used|null|nil|none|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|updated|added|edited|modified|deleted|removed|renamed)/,
+  /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
+  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
-  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
-  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
+  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
+  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|(do(es)?|did) not (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (?!enough|been|to|recent|current|sufficient (?!perm|priv|right|access|role))|own|verify)|(mis|no )match/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
-  /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
-  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
+  /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
+  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of|\bused on an? non-/,
+  /is a directory|missing \d|\bused on an? non-/,
   /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
-  /unsupport|(\b(not|never|no longer)|n't) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|not (available|included) (in|on|with) your/,
+  /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"])|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,15} ){0,2}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
-  /limit (has been |was |is )?(exceeded|reached): \d/,
+  /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceeded|reached)/,
 );
 
 /**
