@@ -9,10 +9,10 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 91, test: 344, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 85, test: 344, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
-    'src/errors/code.ts': 391,
+    'src/errors/code.ts': 324,
     'src/gateway/anthropic/answer.ts': 320,
     'src/gateway/anthropic/gateway.ts': 341,
     'src/providers/rest.ts': 320,

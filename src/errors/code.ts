@@ -1,8 +1,8 @@
 import { NODE_CODES } from './node.ts';
-import type { Sense } from './text/sense.ts';
+import { sensesOf, type NamesBySense, type Sense } from './text/sense.ts';
 
 /** Codes and types that services and their clients put in a field. Exact: a code is a name, not a text. */
-const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
+const CODES_OF: NamesBySense = {
   unauthorized: [
     // Anthropic, OpenAI, Google
     'authentication_error',
@@ -243,10 +243,7 @@ const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
   canceled: ['ERR_CANCELED', 'ERR_ABORTED', 'CANCELLED', 'aborted', 'RequestAbortedException'],
 };
 
-const CODES: ReadonlyMap<string, Sense> = new Map([
-  ...NODE_CODES,
-  ...Object.entries(CODES_OF).flatMap(([sense, codes]) => codes.map((code) => [code, sense as Sense] as const)),
-]);
+const CODES: ReadonlyMap<string, Sense> = new Map([NODE_CODES, CODES_OF].flatMap(sensesOf));
 
 /** Status codes of gRPC, where a number is one: https://grpc.io/docs/guides/status-codes. */
 const RPC: ReadonlyArray<Sense | undefined> = [
@@ -324,68 +321,4 @@ export function senseOfCodeInText(text: string): Sense | undefined {
 /** What a gRPC status code means. */
 export function senseOfRpc(code: number): Sense | undefined {
   return RPC[code];
-}
-
-/** What the names of error classes mean, for errors that carry no code. */
-const NAMES: ReadonlyMap<string, Sense> = new Map<string, Sense>([
-  ...['AbortError', 'APIUserAbortError', 'CanceledError', 'CancelledError', 'CancelError', 'RequestAbortedError'].map(
-    (name) => [name, 'canceled'] as const,
-  ),
-  ...[
-    'TimeoutError',
-    'APIConnectionTimeoutError',
-    'HeadersTimeoutError',
-    'BodyTimeoutError',
-    'RequestTimeoutError',
-    'ContinuationTimeoutError',
-  ].map((name) => [name, 'timed_out'] as const),
-  ['ConnectTimeoutError', 'connect_timed_out'],
-  ...[
-    'APIConnectionError',
-    'NetworkError',
-    'SocketError',
-    'MongoNetworkError',
-    'ConnectionError',
-    'MaxRetriesPerRequestError',
-  ].map((name) => [name, 'lost'] as const),
-  ...[
-    'AuthenticationError',
-    'PermissionDeniedError',
-    'UnauthorizedError',
-    'AI_LoadAPIKeyError',
-    'CredentialsProviderError',
-  ].map((name) => [name, 'unauthorized'] as const),
-  ['RateLimitError', 'rate_limited'],
-  ...['InternalServerError', 'AI_EmptyResponseBodyError'].map((name) => [name, 'unavailable'] as const),
-  ...[
-    'FatalError',
-    'PermanentError',
-    'UnrecoverableError',
-    'NonRetriableError',
-    'NonRetryableError',
-    'ZodError',
-    '$ZodError',
-    'ValidationError',
-    'AjvError',
-    'BadRequestError',
-    'NotFoundError',
-    'UnprocessableEntityError',
-    'ConflictError',
-    'LengthFinishReasonError',
-    'ContentFilterFinishReasonError',
-    'PrismaClientValidationError',
-    'AI_NoSuchModelError',
-    'AI_NoSuchToolError',
-    'AI_InvalidToolInputError',
-    'AI_InvalidPromptError',
-    'AI_InvalidArgumentError',
-    'AI_TypeValidationError',
-    'AI_UnsupportedFunctionalityError',
-    'AI_LoadSettingError',
-  ].map((name) => [name, 'rejected'] as const),
-]);
-
-/** What the name of an error's class means, if it is one that we know. */
-export function senseOfName(name: string): Sense | undefined {
-  return NAMES.get(name);
 }

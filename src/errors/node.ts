@@ -1,6 +1,7 @@
-import type { Sense } from './text/sense.ts';
+import type { NamesBySense } from './text/sense.ts';
 
-const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
+/** Node's and undici's error codes. */
+export const NODE_CODES: NamesBySense = {
   // `c-ares` has its own names for a failed look-up: docs of `node:dns`, "Error codes".
   unreachable: [
     'ECONNREFUSED',
@@ -120,8 +121,3 @@ const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
   ],
   canceled: ['ABORT_ERR', 'UND_ERR_ABORTED', 'UND_ERR_ABORT'],
 };
-
-/** Node's and undici's error codes. */
-export const NODE_CODES: ReadonlyMap<string, Sense> = new Map(
-  Object.entries(CODES_OF).flatMap(([sense, codes]) => codes.map((code) => [code, sense as Sense] as const)),
-);

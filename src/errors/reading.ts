@@ -1,6 +1,7 @@
 import type { Classification } from '../contract/error-kind.ts';
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
-import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
+import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfRpc } from './code.ts';
+import { senseOfName } from './text/class-names.ts';
 import { gravest } from './doubt/gravest.ts';
 import { isSlip } from './doubt/slip.ts';
 import { asHearsay } from './text/hearsay.ts';

@@ -71,8 +71,8 @@ export const FORMS_OF_INPUT: RegExp = any(
   // What is not offered, or not to everyone.
   /\bonly ([a-z]+ ){0,2}(for|in|on|with|if|when)\b|\bused only\b|\bsupports? ([^\n]{1,30} only|up to)\b/,
   /\bwas flagged\b/,
-  /\bneeds? ([a-z]{1,15} ){0,3}(permission|privilege|right|access|role|licen[cs]e|subscription|plan)\b/,
-  /\bunlicen[sc]ed\b|\bno ([a-z]{1,15} ){0,2}(account|subscription|licen[cs]e)s?\b/,
+  /\bneeds? ([a-z]{1,20} ){0,3}(permission|privilege|right|access|role|licen[cs]e|subscription|plan)\b/,
+  /\bunlicen[sc]ed\b|\bno ([a-z]{1,20} ){0,3}(account|subscription|licen[cs]e)s?\b/,
   /\b(you|user|account|client|role|caller)( "x")? may not\b|\binactive\b/,
   /(?<!currently )\bdisabled\b(?! (during|while|until))|\bnot (been )?(enabled|activated)\b|\bincompatible\b/,
   /\bsunset\b|\bend.of.life\b/,

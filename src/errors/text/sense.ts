@@ -19,6 +19,13 @@ export type Sense =
   | 'rejected'
   | 'canceled';
 
+/** Names, such as codes, by what they mean. */
+export type NamesBySense = Partial<Readonly<Record<Sense, readonly string[]>>>;
+
+/** Each name with its sense. */
+export const sensesOf = (table: NamesBySense): ReadonlyArray<readonly [string, Sense]> =>
+  Object.entries(table).flatMap(([sense, names]) => names.map((name) => [name, sense as Sense] as const));
+
 /** A kind of tool error, and what is known beside it. */
 export interface Meaning {
   readonly kind: ToolErrorKind;

@@ -15,12 +15,12 @@ export const UNAUTHORIZED: RegExp = any(
   // A service of authentication can fail like any other.
   /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
   /(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? | (is )?already| in progress)/,
-  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
+  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,20} ){0,3}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
   /api[ _-]?key BEEN (not (valid|found)|invalid|missing|required|expired|disabled|revoked)/,
   /no api[ _-]?key|(no|missing)( [a-z]{1,12})? credentials/,
-  /FAILED (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials/,
+  /FAILED (load|locate|find|resolve) ([a-z]{1,20} ){0,3}credentials/,
   /credentials BEEN not (found|provided|set|configured|available)/,
   /\b(token|session|jwt|credentials?|password|login|secret)( (provided|included in the request))? BEEN (expired|revoked|invalid|malformed)/,
   /expired.?token/,
@@ -123,7 +123,7 @@ const CANCELED = any(
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /FAILED (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
@@ -232,14 +232,14 @@ const REJECTED = any(
   // Invalid or malformed input.
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
-  /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
+  /\bbad ([a-z]{1,20} ){0,3}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
   /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|(do(es)?|did) not (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (?!enough|been|to|recent|current|sufficient (?!perm|priv|right|access|role))|own|verify)|(mis|no )match/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
-  /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
+  /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
   /is a directory|missing \d|\bused on an? non-/,
@@ -247,7 +247,7 @@ const REJECTED = any(
   // Unsupported.
   /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"])|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,15} ){0,2}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"])|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,20} ){0,3}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
   /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceeded|reached)/,
 );
