@@ -14,6 +14,6 @@ export const isCertain = (
   return !uncertain && outcome.result.error?.uncertain !== true;
 };
 
-/** Whether a call that was to rely on another's effect is known not to. */
-export const isRefused = (error: ToolResultEnvelope['error']): boolean =>
-  error !== undefined && error.code !== 'store_unavailable' && error.code !== 'canceled';
+/** Whether a call that was to rely on another's effect is known not to: not where it was ended while that was kept. */
+export const isRefused = ({ ending }: CallContext, error: ToolResultEnvelope['error']): boolean =>
+  error !== undefined && error.code !== 'store_unavailable' && ending === undefined;

@@ -37,24 +37,29 @@ interface FoundAt {
 /** Another call has the effect: it is not this turn's. */
 const SHARED = Symbol('shared');
 
-/** Whether another call of the same node, as a turn that moved makes one, is what the turn has of an effect. */
-const isOfTurn = ({ journal }: UndoSite, { id }: JournalEntry, callId: string): boolean =>
-  journal.entries.some((other) => other.id === id && other.callId === callId);
-
 /** What the call's own record says, once it says anything; another's success under its key is that one's own. */
 const recorded = (site: UndoSite, entry: JournalEntry): Observable<FoundAt | typeof SHARED | undefined> => {
-  const { recordKey, callId, toolName } = entry;
+  const { id, recordKey, callId, toolName } = entry;
   if (recordKey === undefined) return of(undefined);
   return settledRecord(site, recordKey).pipe(
     map((reading): FoundAt | typeof SHARED | undefined => {
       if (reading === undefined) return undefined;
-      const { state, request, tool } = reading.record;
-      const isOwn = request.requestId === callId;
-      if (!isOwn && isOfTurn(site, entry, request.requestId)) return { toolName, found: { finding: 'not_done' } };
-      if (!isOwn && state === 'inflight')
-        return { toolName, found: unknownSince('another call under its key may have taken effect') };
+      const {
+        state,
+        request: { requestId },
+        tool,
+      } = reading.record;
+      if (requestId !== callId) {
+        // A turn that moved makes another call of the same node: what there is of an effect is that one's, but where
+        // it has done nothing. Then it had no more than the key.
+        const later = site.journal.entries.find((other) => other.id === id && other.callId === requestId);
+        if (later !== undefined)
+          return later.state === 'not_done' ? undefined : { toolName, found: { finding: 'not_done' } };
+        if (state === 'inflight')
+          return { toolName, found: unknownSince('another call under its key may have taken effect') };
+        return state === 'done' ? SHARED : undefined;
+      }
       if (state !== 'done') return undefined;
-      if (!isOwn) return SHARED;
       const history = { requestId: callId, toolName: tool, durationMs: 0, attempts: 0, retriedBy: [] };
       const { result } = replayOf(reading, 'completed', '', { ...history, verified: undefined });
       return { found: { finding: 'done', output: { value: result.output?.content } }, toolName: result.toolName };

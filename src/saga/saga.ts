@@ -156,7 +156,10 @@ export class Saga implements CallJournal {
       entry.toolName = outcome.result.toolName;
       entry.output = outcome.result.output?.content;
       kept.output = { value: entry.output };
-    } else if (entry.state === 'begun' && (kept.relies === true ? isRefused(error) : isCertain(context, outcome)))
+    } else if (
+      entry.state === 'begun' &&
+      (kept.relies === true ? isRefused(context, error) : isCertain(context, outcome))
+    )
       entry.state = 'not_done';
     // Not waited for: until the store has it, another process would find it out by asking.
     this.record
@@ -199,11 +202,14 @@ export class Saga implements CallJournal {
       ? record.written()
       : record.held().pipe(
           switchMap(() => record.adopted()),
-          tap((found) => {
-            if (found === 'damaged') this.#passed.push(unreadable(record.journal.turnId));
-          }),
+          tap((found) => (found === 'damaged' ? this.lacks() : undefined)),
         );
     return found$.pipe(tap(() => this.#reorder()));
+  }
+
+  /** What earlier processes did is not to be had: a person has to look. */
+  lacks(): void {
+    this.#passed.push(unreadable(this.record.journal.turnId));
   }
 
   /** Each process has seen only its own calls when they began: together they may build on each other. */
@@ -212,6 +218,8 @@ export class Saga implements CallJournal {
     this.#entries.clear();
     for (const entry of entries) {
       const earlier = this.#entries.get(entry.id);
+      // One that has done nothing says nothing of those before it.
+      if (earlier !== undefined && entry.state === 'not_done') continue;
       if (earlier !== undefined && isOpen(earlier)) this.#join(earlier, entry);
       this.#entries.set(entry.id, entry);
     }
@@ -221,7 +229,7 @@ export class Saga implements CallJournal {
   /** The same effect, which a later process was told of under its key, or began once more, which the key forbids. */
   #join(earlier: JournalEntry, entry: JournalEntry): void {
     const { state, output, toolName, callId } = earlier;
-    if (callId !== entry.callId && !(state === 'done' && toolName === entry.toolName && isOpen(entry))) return;
+    if (callId !== entry.callId && !(isOpen(entry) && (state === 'begun' || toolName === entry.toolName))) return;
     if (entry.state === 'begun') Object.assign(entry, { state, output });
     earlier.state = 'not_done';
     this.record.touch(earlier);
@@ -230,8 +238,6 @@ export class Saga implements CallJournal {
 
   /** It settled well: emits whether the store knows that there is nothing to undo. */
   completed(): Observable<boolean> {
-    if (!this.hasBegun) return of(true);
-    if (this.record.isLost) return of(false);
     this.record.journal.state = 'completed';
     return this.record.written().pipe(
       map(() => true),

@@ -100,7 +100,7 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
     site.emit({ type: 'compensation_started', reason: site.reason, nodes: open.map(({ id }) => id) });
     return concat(
       record.written().pipe(quietly),
-      defer(() => (record.isLost ? of() : allUndone(site))),
+      defer(() => allUndone(site)),
       defer(() => ended(site)),
     ).pipe(
       toArray(),
@@ -288,7 +288,7 @@ const tell = (site: UndoSite, entry: JournalEntry, isDone: boolean): void => {
 
 /** What became of it stays in the store until somebody has been told. */
 const ended = ({ journal, record }: UndoSite): Observable<unknown> => {
-  if (record.isLost || journal.entries.some(isOpen)) return of(undefined);
+  if (journal.entries.some(isOpen)) return of(undefined);
   journal.state = 'over';
   return record.written().pipe(quietly);
 };

@@ -95,11 +95,11 @@ const renewed =
  * the store tells, the turn does not end: its engine gives it again.
  */
 const adopted = ({ journal }: TurnContext, saga: Saga): Observable<unknown> => {
-  if (journal === undefined || (!journal.started && journal.moved === undefined)) return of(undefined);
+  if (journal?.moved === undefined) return of(undefined);
   return saga.adopted().pipe(
     catchError((error: unknown) => {
       const { kind, classification } = toToolExecutionError(error);
-      if (saga.record.isLost || kind !== 'store_unavailable' || classification === 'permanent') return of(undefined);
+      if (kind !== 'store_unavailable' || classification === 'permanent') return of(saga.lacks());
       journal.leave();
       return NEVER;
     }),
@@ -130,7 +130,7 @@ const settledHere = (
   return compensation(turn, saga, reason).pipe(
     map((done): SettledSaga => {
       if (done.compensated.length + done.stays.length + (done.shared ?? []).length === 0) return {};
-      const { entries } = record.journal;
+      const entries = record.journal.entries.filter(({ state }) => state !== 'not_done');
       return {
         compensation: done,
         nodes: new Map(entries.map((entry) => [entry.id, renewed(entry, reason)])),

@@ -1,19 +1,8 @@
-import {
-  NEVER,
-  filter,
-  ignoreElements,
-  map,
-  merge,
-  take,
-  takeWhile,
-  tap,
-  type Observable,
-  type Subscriber,
-} from 'rxjs';
+import { NEVER, filter, map, merge, take, takeWhile, tap, type Observable, type Subscriber } from 'rxjs';
 import type { CallContext } from '../call/context.ts';
 import type { TurnEvent } from '../contract/event.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { TurnContext } from './context.ts';
-import type { TurnOptions } from './run.ts';
 
 /** Whoever has the turn, and finds nothing of it, would run it again: it must have stopped by then. */
 const isVerifiable = ({ runs }: CallContext): boolean => runs?.verify !== undefined;
@@ -22,18 +11,20 @@ const isVerifiable = ({ runs }: CallContext): boolean => runs?.verify !== undefi
  * The ledger has not answered for so long that another may have the turn: whoever that is would run what it finds not
  * to have been done, so such a call may not go on here.
  */
-const outOfTouch = (turn: TurnContext, { journal }: TurnOptions): Observable<never> =>
-  journal === undefined
-    ? NEVER
-    : journal.standing$.pipe(
-        filter((standing) => standing === 'silent' && turn.someRuns(isVerifiable)),
-        tap(() => journal.leave()),
-        ignoreElements(),
-      );
+const outOfTouch = (turn: TurnContext, { standing$ }: TurnJournal): Observable<unknown> =>
+  standing$.pipe(filter((standing) => standing === 'silent' && turn.someRuns(isVerifiable)));
 
-/** Emits when the turn is to go on elsewhere. */
-export const left = (turn: TurnContext, options: TurnOptions): Observable<unknown> =>
-  merge(options.journal?.left$ ?? NEVER, outOfTouch(turn, options)).pipe(take(1));
+/**
+ * Emits when the turn is to go on elsewhere, also where that is found out while its end is made. A turn of an engine
+ * that another process has taken over goes back to that, which knows whose it is: there may be no other process, only a
+ * store that was lost for longer than a lease.
+ */
+export const left = (turn: TurnContext): Observable<unknown> => {
+  const { saga, journal } = turn;
+  if (journal === undefined) return NEVER;
+  const gone$ = merge(outOfTouch(turn, journal), saga?.record.lost$ ?? NEVER);
+  return merge(journal.left$, gone$.pipe(tap(() => journal.leave()))).pipe(take(1));
+};
 
 /**
  * The turn goes on elsewhere: nothing new starts, and there is no result here. What runs goes on until another has the
@@ -55,15 +46,6 @@ export const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): voi
   });
 };
 
-/**
- * Another process has taken the turn over: nothing of it may go on here. A turn of an engine goes back to that, which
- * knows whose it is: there may be no other process, only a store that was lost for longer than a lease.
- */
-export const takenOver = ({ saga, journal }: TurnContext): Observable<'canceled'> => {
-  if (saga === undefined) return NEVER;
-  if (journal === undefined) return saga.record.lost$.pipe(map(() => 'canceled' as const));
-  return saga.record.lost$.pipe(
-    tap(() => journal.leave()),
-    ignoreElements(),
-  );
-};
+/** Another process has taken the turn over: nothing of it may go on here. */
+export const takenOver = ({ saga, journal }: TurnContext): Observable<'canceled'> =>
+  journal === undefined && saga !== undefined ? saga.record.lost$.pipe(map(() => 'canceled' as const)) : NEVER;

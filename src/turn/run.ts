@@ -205,7 +205,7 @@ const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<Tu
         subscriber.complete();
       }),
     );
-    subscriber.add(left(turn, options).subscribe(() => leave(turn, subscriber)));
+    subscriber.add(left(turn).subscribe(() => leave(turn, subscriber)));
     // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
     //
     if (subscriber.closed || turn.isOver) return;
