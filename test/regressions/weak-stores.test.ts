@@ -1,4 +1,5 @@
-// Was: a Redis that keeps nothing said so only when it was asked. Now: the trace and `warnings` tell at the start.
+// Was: a Redis that keeps nothing, or lacks the replicas that are waited for, said so only when it was asked. Now: the
+// trace and `warnings` tell at the start.
 import { createSpillway, tool, type DedupeStore, type TraceEvent } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { redisStore } from 'spillway/stores/redis';
@@ -17,6 +18,22 @@ const layerOn = (store: DedupeStore, runtime = virtualRuntime()) => {
 };
 
 describe('R-10.3 how durable a store is, told at the start', () => {
+  it.each([{}, { appendonly: 'yes', appendfsync: 'always' }])(
+    'R-10.3 a real Redis with %j and no replicas, of which one is waited for',
+    async (settings) => {
+      const server = await startRedis({ settings });
+      const client = await connect?.(at(server));
+      if (client === undefined) throw new Error('there is no client library');
+      onTestFinished(async () => {
+        await client.close();
+        await server.stop();
+      });
+      const { layer, lines } = layerOn(redisStore(client.client, { durability: 'replicated' }));
+      await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 20_000 }).toBe('redis');
+      expect(lines()).toContainEqual(expect.stringMatching('has 0 replicas and 1 are waited for'));
+    },
+  );
+
   it.each([
     [{}, ['keeps no append-only file']],
     [

@@ -109,6 +109,7 @@ export async function redisReport(
 
   const kept =
     replicas > 0 && connected >= replicas ? 'replicated' : config === undefined ? 'unknown' : log ? 'disk' : 'memory';
-  const weak = evicts || told('role') === 'slave' || kept === 'unknown' || kept === 'memory';
+  const isRefused = told('role') === 'slave' || connected < replicas;
+  const weak = evicts || isRefused || kept === 'unknown' || kept === 'memory';
   return { kind: cluster ? 'redis cluster' : 'redis', durability: kept, shared: true, weak, warnings };
 }
