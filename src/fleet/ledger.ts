@@ -51,6 +51,8 @@ export interface Begun {
   readonly nodes: ReadonlyMap<string, string>;
   /** By node: the last decision about it, as JSON text, and when it was kept. */
   readonly decisions: ReadonlyMap<string, { readonly decision: string; readonly atMs: number }>;
+  /** What was told of the turn's end, as it was written. */
+  readonly told: ReadonlyMap<string, string>;
 }
 
 /** What a worker gets when it asks for a turn. */
@@ -75,6 +77,8 @@ export interface LedgerBatch {
   readonly firstSeq: number;
   readonly nodes: ReadonlyArray<readonly [nodeId: string, entry: string]>;
   readonly decisions: ReadonlyArray<readonly [nodeId: string, decision: string]>;
+  /** What its events tell of the turn's end, and how: kept, so that whoever goes on tells it no more. */
+  readonly told: ReadonlyArray<readonly [what: string, how: string]>;
   /** The turn ends with this batch. */
   readonly settles: boolean;
   readonly tenant: string;
@@ -114,8 +118,12 @@ export type HeldState = 'held' | 'cancelled' | 'taken';
 export interface TurnLedger {
   /** Takes a turn, unless there are `maxOpen` that have not settled. */
   enter(entry: LedgerEntry, maxOpen: number): Promise<Entered>;
-  /** Gives a turn to a worker. `evenSo`: though tools of another version began it. */
-  begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking>;
+  /**
+   * Gives a turn to a worker.
+   * @param evenSo though tools of another version began it
+   * @param once asked for again with the same, it is the same beginning: no other owner, and no other try
+   */
+  begin(turnId: string, worker: string, version: string, evenSo: boolean, once: string): Promise<Taking>;
   /** Writes for the owner of this epoch; `false` when another has the turn by now. */
   write(turnId: string, epoch: number, batch: LedgerBatch): Promise<boolean>;
   /** Whether the turn is still of this epoch; if so, that is a sign of life of its owner. */

@@ -46,13 +46,27 @@ export interface Recorder {
   close(): void;
 }
 
+/** What an event says of the turn's end, and how: each owner that gets there would tell it. */
+const endIn = (event: TraceEvent): readonly [what: string, how: string] | undefined => {
+  if (event.source !== 'turn') return undefined;
+  if (event.type === 'deadline') return ['deadline', event.onDeadline];
+  return event.type === 'node_settled' ? [`node ${event.nodeId}`, event.state] : undefined;
+};
+
 /** Entries as they are written at once. */
 const batchOf = (entries: readonly Entry[], turnId: string, tenant: string, firstSeq: number): LedgerBatch => {
   const events = entries.flatMap(({ event }) => (event === undefined ? [] : [event]));
+  const nodes = entries.flatMap(({ node }) => (node === undefined ? [] : [node]));
+  // A node that is in the journal is told no more anyway.
+  const kept = new Set(nodes.map(([id]) => `node ${id}`));
   return {
     events: events.map((event, at) => JSON.stringify({ ...event, turnId, seq: firstSeq + at })),
     firstSeq,
-    nodes: entries.flatMap(({ node }) => (node === undefined ? [] : [node])),
+    nodes,
+    told: events.flatMap((event) => {
+      const end = endIn(event);
+      return end === undefined || kept.has(end[0]) ? [] : [end];
+    }),
     decisions: entries.flatMap(({ decision }) => (decision === undefined ? [] : [decision])),
     settles: entries.some(({ settles }) => settles === true),
     tenant,
@@ -65,10 +79,12 @@ class LedgerRecorder implements Recorder {
   readonly #asked$ = new Subject<void>();
   readonly #waiting: Entry[] = [];
   readonly #writing: Subscription;
+  readonly #told: Begun['told'];
   #seq: number;
 
-  constructor(ledger: TurnLedger, turnId: string, { seq, epoch }: Begun, tenant: string, runtime: Runtime) {
+  constructor(ledger: TurnLedger, turnId: string, { seq, epoch, told }: Begun, tenant: string, runtime: Runtime) {
     this.#seq = seq;
+    this.#told = told;
     this.lost$ = this.#lost$.asObservable();
     const batch$ = defer(() => {
       const entries = this.#waiting.splice(0, BATCH_MAX);
@@ -85,6 +101,8 @@ class LedgerRecorder implements Recorder {
   }
 
   event(event: TraceEvent): void {
+    const [what = '', how] = endIn(event) ?? [];
+    if (how !== undefined && this.#told.get(what) === how) return;
     // A node's end must not wait behind what a tool says of its progress, nor fill the memory with it.
     if (event.type !== 'progress' || this.#waiting.length < PROGRESS_MAX) this.#add({ event });
   }

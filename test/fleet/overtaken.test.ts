@@ -58,7 +58,7 @@ describe('R-17.4 a worker that is overtaken', () => {
     const { runtime, ledger, fleet, given } = byHand();
     await fleet.submit('trip', trip);
     const ends = await given('trip');
-    await ledger.begin('trip', 'late', '0', false);
+    await ledger.begin('trip', 'late', '0', false, 'late');
     await runtime.advance(2_000);
     expect(ends).toStrictEqual([{ act: 'again', afterMs: 200 }]);
     expect(ledger.turns.get('trip')?.isSettled).toBe(false);

@@ -110,7 +110,7 @@ it('R-17.6 a turn that has ended is kept by nothing that waits for the end of it
   const runtime = virtualRuntime();
   const ledger = new LedgerModel(() => runtime.now());
   await ledger.enter({ turnId: 't', record: '{}', digest: '', tenant: '', timeoutMs: 1, submission: '' }, 1);
-  const begun = await ledger.begin('t', 'w', '0', false);
+  const begun = await ledger.begin('t', 'w', '0', false, 'w');
   if (begun.state !== 'begun') throw new Error('not begun');
   const [draining$, left$] = [new Subject<unknown>(), new Subject<unknown>()];
   journalOf({
@@ -143,7 +143,7 @@ it('R-17.5 progress that is told faster than it can be written is not kept', asy
     },
   });
   await ledger.enter({ turnId: 't', record: '{}', digest: '', tenant: '', timeoutMs: 1, submission: '' }, 1);
-  const begun = await ledger.begin('t', 'w', '0', false);
+  const begun = await ledger.begin('t', 'w', '0', false, 'w');
   if (begun.state !== 'begun') throw new Error('not begun');
   const recorder = recorderOf(slow, 't', begun, '', runtime);
   for (let at = 0; at < 50_000; at++)

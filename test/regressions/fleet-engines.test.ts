@@ -54,9 +54,9 @@ const entryOf = (turnId: string, tenant = '') => ({
 it('R-17.8 who refuses a turn of another version leaves it that version', async () => {
   const ledger = ledgerOf('versions');
   await ledger.enter(entryOf('t'), 10);
-  await ledger.begin('t', 'a', 'v1', false);
-  expect(await ledger.begin('t', 'b', 'v2', true)).toMatchObject({ state: 'begun' });
-  expect(await ledger.begin('t', 'c', 'v2', false)).toMatchObject({ state: 'other_version', version: 'v1' });
+  await ledger.begin('t', 'a', 'v1', false, 'a');
+  expect(await ledger.begin('t', 'b', 'v2', true, 'b')).toMatchObject({ state: 'begun' });
+  expect(await ledger.begin('t', 'c', 'v2', false, 'c')).toMatchObject({ state: 'other_version', version: 'v1' });
 });
 
 it('R-17.6 an order to cancel is of one turn, and of no later one of its id', async () => {
@@ -65,7 +65,7 @@ it('R-17.6 an order to cancel is of one turn, and of no later one of its id', as
   expect(await ledger.cancel('t')).toBe(true);
   await connect().del('{orders}:turn:t');
   await ledger.enter(entryOf('t'), 10);
-  expect(await ledger.begin('t', 'a', '0', false)).toMatchObject({ epoch: 1, isCancelled: false });
+  expect(await ledger.begin('t', 'a', '0', false, 'a')).toMatchObject({ epoch: 1, isCancelled: false });
   const held = [
     { turnId: 't', epoch: 1, undoes: false },
     { turnId: 't', epoch: 2, undoes: false },
@@ -97,9 +97,17 @@ it('R-17.7 tenants take turns: neither a flood nor who asks again and again keep
   expect(flood).toStrictEqual([1, 2, 3, 4, 5]);
   for (const [at, place] of [1, 2, 3].entries()) {
     expect(await placeOf(`b${at}`, 'b')).toBe(place);
-    await ledger.begin(`a${at}`, 'w', '0', false);
-    await ledger.begin(`b${at}`, 'w', '0', false);
-    await ledger.write(`b${at}`, 1, { events: [], firstSeq: 1, nodes: [], decisions: [], settles: true, tenant: 'b' });
+    await ledger.begin(`a${at}`, 'w', '0', false, 'w');
+    await ledger.begin(`b${at}`, 'w', '0', false, 'w');
+    await ledger.write(`b${at}`, 1, {
+      events: [],
+      firstSeq: 1,
+      nodes: [],
+      decisions: [],
+      told: [],
+      settles: true,
+      tenant: 'b',
+    });
   }
   // One who comes new begins where the others are.
   expect(await placeOf('c', 'c')).toBe(4);
@@ -108,8 +116,8 @@ it('R-17.7 tenants take turns: neither a flood nor who asks again and again keep
 it('R-17.7 an engine that gives turns in another order puts nobody behind all that wait', async () => {
   const ledger = ledgerOf('unordered');
   for (let at = 0; at < 50; at++) await ledger.enter(entryOf(`a${at}`, 'a'), 100);
-  await ledger.begin('a49', 'w', '0', false);
-  await ledger.begin('a30', 'w', '0', false);
+  await ledger.begin('a49', 'w', '0', false, 'w');
+  await ledger.begin('a30', 'w', '0', false, 'w');
   expect(await ledger.enter(entryOf('b', 'b'), 100)).toMatchObject({ place: 3 });
 });
 

@@ -79,6 +79,7 @@ const begunOf = ([, epoch, nowMs, worker, aliveAtMs, hash]: readonly unknown[]):
     lastWords: new Map(under('u:').map(([of, atMs]) => [Number(of), Number(atMs)])),
     nodes: new Map(under('n:')),
     decisions: new Map(under('d:').map(([id, value]) => [id, timed(value)])),
+    told: new Map(under('t:')),
   };
 };
 
@@ -158,21 +159,23 @@ export class RedisLedger implements TurnLedger {
     return enteredOf(await this.#run('The turn could not be handed over', ENTER, keys, given));
   }
 
-  async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
+  async begin(turnId: string, worker: string, version: string, evenSo: boolean, once: string): Promise<Taking> {
     const keys = [this.#turn(turnId), ...['waiting', 'versions', 'places'].map((rest) => this.#key(rest))];
-    const given = [turnId, worker, version, evenSo ? 1 : 0];
+    const given = [turnId, worker, version, evenSo ? 1 : 0, once];
     return takingOf(await this.#run('The turn could not be begun', BEGIN, keys, given));
   }
 
   async write(turnId: string, epoch: number, batch: LedgerBatch): Promise<boolean> {
-    const { events, firstSeq, nodes, decisions, settles, tenant } = batch;
+    const { events, firstSeq, nodes, decisions, told, settles, tenant } = batch;
     const { keepMs, maxEvents } = this.#options;
     const stream = this.#events(turnId);
     const lists = [this.#key('open'), this.#key('waiting'), this.#tenant(tenant)];
-    const head = [turnId, epoch, stream, firstSeq, events.length, settles ? 1 : 0, keepMs, maxEvents];
+    const further = nodes.length + decisions.length > 0 ? 1 : 0;
+    const head = [turnId, epoch, stream, firstSeq, events.length, settles ? 1 : 0, keepMs, maxEvents, further];
     const fields = [
       ...nodes.flatMap(([id, entry]) => [`n:${id}`, entry]),
       ...decisions.flatMap(([id, decision]) => [`d:${id}`, `@${decision}`]),
+      ...told.flatMap(([what, how]) => [`t:${what}`, how]),
     ];
     const given = [...head, ...events, ...fields];
     return (

@@ -48,30 +48,38 @@ call('PEXPIRE', KEYS[4], text(ARGV[5] + ARGV[8]))
 return { 'accepted', 0, text(deadline), place, ARGV[6] }`);
 
 /**
- * KEYS turn waiting versions places; ARGV id worker version evenSo. `tries` are the owners since the turn last came
- * further, `u:` when the owner of an epoch was told for the last time that it is one.
+ * KEYS turn waiting versions places; ARGV id worker version evenSo once. `tries` are the owners since the turn last
+ * came further, `u:` when the owner of an epoch was told for the last time that it is one, `once` which beginning the
+ * present epoch is, and `from` who had the turn before. A Redis that stood still gets a beginning as often as it was
+ * asked for: it is one.
  */
 export const BEGIN: Script = script(`${NOW}
-local turn = call('HMGET', KEYS[1], 'digest', 'settled', 'version', 'worker', 'at', 'deadline', 'place')
+local names = { 'digest', 'settled', 'version', 'worker', 'at', 'deadline', 'place', 'epoch', 'once' }
+local turn = call('HMGET', KEYS[1], unpack(names))
 if not turn[1] then return { 'unknown' } end
 if turn[2] then return { 'settled' } end
 if turn[3] and turn[3] ~= ARGV[3] and ARGV[4] ~= '1' then
   local seen = call('ZSCORE', KEYS[3], turn[3])
   return { 'other_version', turn[3], text(now - (seen or turn[5] or 0)), turn[6], text(now) }
 end
-local epoch = call('HINCRBY', KEYS[1], 'epoch', 1)
-call('HSET', KEYS[1], 'worker', ARGV[2], 'at', text(now), 'u:' .. text(epoch - 1), turn[5] or '0')
-if ARGV[4] ~= '1' then call('HSET', KEYS[1], 'version', ARGV[3]) end
-call('HINCRBY', KEYS[1], 'tries', 1)
-call('ZREM', KEYS[2], ARGV[1])
-local begun = tonumber(call('HGET', KEYS[4], '') or 0)
-if tonumber(turn[7] or 0) > begun then call('HSET', KEYS[4], '', text(begun + 1)) end
-return { 'begun', epoch, text(now), turn[4] or '', turn[5] or '0', call('HGETALL', KEYS[1]) }`);
+if turn[9] ~= turn[8] .. ' ' .. ARGV[5] then
+  local epoch = text(call('HINCRBY', KEYS[1], 'epoch', 1))
+  call('HSET', KEYS[1], 'worker', ARGV[2], 'u:' .. turn[8], turn[5] or '0')
+  call('HSET', KEYS[1], 'once', epoch .. ' ' .. ARGV[5], 'from', turn[4] or '', 'fromAt', turn[5] or '0')
+  if ARGV[4] ~= '1' then call('HSET', KEYS[1], 'version', ARGV[3]) end
+  call('HINCRBY', KEYS[1], 'tries', 1)
+  call('ZREM', KEYS[2], ARGV[1])
+  local begun = tonumber(call('HGET', KEYS[4], '') or 0)
+  if tonumber(turn[7] or 0) > begun then call('HSET', KEYS[4], '', text(begun + 1)) end
+end
+call('HSET', KEYS[1], 'at', text(now))
+local epoch, from, fromAt = unpack(call('HMGET', KEYS[1], 'epoch', 'from', 'fromAt'))
+return { 'begun', epoch, text(now), from, fromAt, call('HGETALL', KEYS[1]) }`);
 
 /**
- * KEYS turn events open waiting tenant; ARGV id epoch channel firstSeq events settles keep maxEvents, then
+ * KEYS turn events open waiting tenant; ARGV id epoch channel firstSeq events settles keep maxEvents further, then
  * the events, then names and values of the journal, where `@` is the time. A batch that was written and sent again is
- * known by the place of its events; the journal's part is the same anyway.
+ * known by the place of its events; the journal's part is the same anyway. `further` is whether the turn comes further.
  */
 export const WRITE: Script = script(`${NOW}
 local turn = call('HMGET', KEYS[1], 'epoch', 'seq', 'deadline')
@@ -81,17 +89,17 @@ local seq = tonumber(turn[2])
 if count > 0 and seq < first + count - 1 then
   for i = 1, count do
     if first + i - 1 > seq then
-      call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[8], text(first + i - 1) .. '-0', 'e', ARGV[8 + i])
+      call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[8], text(first + i - 1) .. '-0', 'e', ARGV[9 + i])
     end
   end
   call('HSET', KEYS[1], 'seq', first + count - 1)
   if seq == 0 then call('PEXPIREAT', KEYS[2], text(turn[3] + ARGV[7])) end
 end
-for i = 9 + count, #ARGV, 2 do
+for i = 10 + count, #ARGV, 2 do
   call('HSET', KEYS[1], ARGV[i], (string.gsub(ARGV[i + 1], '^@', text(now) .. ' ')))
 end
 call('HSET', KEYS[1], 'at', text(now))
-if #ARGV > 8 + count then call('HDEL', KEYS[1], 'tries') end
+if ARGV[9] == '1' then call('HDEL', KEYS[1], 'tries') end
 if ARGV[6] == '1' then
   call('HSET', KEYS[1], 'settled', 1)
   for i = 3, 5 do call('ZREM', KEYS[i], ARGV[1]) end

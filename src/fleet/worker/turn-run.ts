@@ -80,11 +80,12 @@ export const runGiven = (site: WorkerSite, given: Given): Observable<RunEnd> => 
 
 const runTaken = (site: WorkerSite, { turnId, lost$ }: Given): Observable<RunEnd> => {
   const { ledger, runtime, worker, version } = site;
+  const once = runtime.id();
   let askedMs = 0;
   const begin = (evenSo: boolean): Observable<Taking> =>
     untilAnswered(() => {
       askedMs = runtime.now();
-      return ledger.begin(turnId, worker, version, evenSo);
+      return ledger.begin(turnId, worker, version, evenSo, once);
     }, runtime);
   return begin(false).pipe(
     mergeMap((taking) => {

@@ -22,12 +22,16 @@ interface Turn {
   version: string | undefined;
   worker: string | undefined;
   atMs: number;
+  /** Which beginning its epoch is, and who had it before that. */
+  once: string | undefined;
+  before: Begun['before'];
   isSettled: boolean;
   isCancelled: boolean;
   readonly events: string[];
   readonly lastWords: Map<number, number>;
   readonly nodes: Map<string, string>;
   readonly decisions: Map<string, { readonly decision: string; readonly atMs: number }>;
+  readonly told: Map<string, string>;
 }
 
 /** What a ledger is, written down once more without Redis: each operation at one instant. */
@@ -69,17 +73,20 @@ export class LedgerModel implements TurnLedger {
       version: undefined,
       worker: undefined,
       atMs: this.#now(),
+      once: undefined,
+      before: undefined,
       isSettled: false,
       isCancelled: false,
       events: [],
       lastWords: new Map(),
       nodes: new Map(),
       decisions: new Map(),
+      told: new Map(),
     });
     return { state: 'accepted', isSettled: false, deadlineAtMs, place: 1, submission: entry.submission };
   }
 
-  async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
+  async begin(turnId: string, worker: string, version: string, evenSo: boolean, once: string): Promise<Taking> {
     this.#count('begin');
     const turn = this.turns.get(turnId);
     if (turn === undefined) return { state: 'unknown' };
@@ -87,25 +94,29 @@ export class LedgerModel implements TurnLedger {
     const nowMs = this.#now();
     if (turn.version !== undefined && turn.version !== version && !evenSo)
       return { state: 'other_version', version: turn.version, silentMs: 0, deadlineAtMs: turn.deadlineAtMs, nowMs };
-    const before = turn.worker;
-    const aliveAtMs = turn.atMs;
-    turn.lastWords.set(turn.epoch, turn.atMs);
-    Object.assign(turn, { epoch: turn.epoch + 1, worker, atMs: nowMs });
-    if (!evenSo) turn.version = version;
+    if (turn.once !== once) {
+      turn.before = turn.worker === undefined ? undefined : { worker: turn.worker, aliveAtMs: turn.atMs };
+      turn.lastWords.set(turn.epoch, turn.atMs);
+      Object.assign(turn, { epoch: turn.epoch + 1, tries: turn.tries + 1, worker, once });
+      if (!evenSo) turn.version = version;
+    }
+    turn.atMs = nowMs;
+    const { before } = turn;
     const begun: Begun = {
       state: 'begun',
       epoch: turn.epoch,
       submission: turn.entry.submission,
-      tries: ++turn.tries,
+      tries: turn.tries,
       nowMs,
       deadlineAtMs: turn.deadlineAtMs,
       record: turn.entry.record,
       seq: turn.events.length,
       isCancelled: turn.isCancelled,
-      ...(before === undefined ? {} : { before: { worker: before, aliveAtMs } }),
+      ...(before === undefined ? {} : { before }),
       lastWords: new Map(turn.lastWords),
       nodes: new Map(turn.nodes),
       decisions: new Map(turn.decisions),
+      told: new Map(turn.told),
     };
     return begun;
   }
@@ -118,6 +129,7 @@ export class LedgerModel implements TurnLedger {
       if (batch.firstSeq + at > turn.events.length) turn.events.push(event);
     for (const [id, entry] of batch.nodes) turn.nodes.set(id, entry);
     for (const [id, decision] of batch.decisions) turn.decisions.set(id, { decision, atMs: this.#now() });
+    for (const [what, how] of batch.told) turn.told.set(what, how);
     turn.atMs = this.#now();
     if (batch.nodes.length + batch.decisions.length > 0) turn.tries = 0;
     turn.isSettled ||= batch.settles;
