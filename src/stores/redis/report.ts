@@ -95,7 +95,7 @@ export async function redisReport(
       'Redis does not tell its settings (CONFIG is forbidden, as at most managed services): how durable it is is not known. Look at what the service promises for a failover.',
     );
   const connected = Number(told('connected_slaves') || 0);
-  if (replicas > 0 && connected < replicas)
+  if (connected < replicas)
     warnings.push(
       `Redis has ${connected} replicas and ${replicas} are waited for: every claim is refused until they are there.`,
     );
@@ -109,7 +109,6 @@ export async function redisReport(
 
   const kept =
     replicas > 0 && connected >= replicas ? 'replicated' : config === undefined ? 'unknown' : log ? 'disk' : 'memory';
-  const isRefused = told('role') === 'slave' || connected < replicas;
-  const weak = evicts || isRefused || kept === 'unknown' || kept === 'memory';
+  const weak = evicts || connected < replicas || told('role') === 'slave' || ['unknown', 'memory'].includes(kept);
   return { kind: cluster ? 'redis cluster' : 'redis', durability: kept, shared: true, weak, warnings };
 }
