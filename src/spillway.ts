@@ -176,12 +176,13 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () => inForce.layerStarted());
   const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
-  const warnings: string[] = [...registry.warnings];
+  // They go to a log or a terminal, and hold names and what a store says of itself.
+  const warnings = Array.from(registry.warnings, trace.redactor.text);
   const dedupe = createDedupe(options, {
     trace,
     runtime,
     fallback: () => memoryStore({ runtime }),
-    warn: (line) => warnings.push(line),
+    warn: (line) => warnings.push(trace.redactor.text(line)),
   });
   const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
   const breakers = createBreakers(

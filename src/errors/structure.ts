@@ -4,6 +4,8 @@ import { TEXT_LENGTH_MAX, plainText } from './text/plain.ts';
 
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
+/** More than is shown of it: whoever takes secrets out sees one on that edge whole. */
+const MESSAGE_LENGTH_MAX = 8192;
 /** Longer than this, a field holds no code and no name. */
 const CODE_LENGTH_MAX = 128;
 /** The longest form of an HTTP date has 33 characters. */
@@ -177,7 +179,7 @@ const rpcOf = (value: unknown): number | undefined => {
 
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : read(value, 'message');
-  return typeof text === 'string' ? text.slice(0, TEXT_LENGTH_MAX) : '';
+  return typeof text === 'string' ? text.slice(0, MESSAGE_LENGTH_MAX) : '';
 };
 
 const describe = (thrown: unknown): string => {

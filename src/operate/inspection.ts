@@ -101,10 +101,11 @@ export async function inspectLayer(layer: Layer): Promise<LayerReport> {
   };
 }
 
-const report = async ({ dedupe, runtime }: Layer): Promise<StoreReport | undefined> => {
+const report = async ({ dedupe, runtime, trace }: Layer): Promise<StoreReport | undefined> => {
   const store = dedupe.made;
   try {
-    return await firstValueFrom(ask(() => store?.report?.(), dedupe.storeTimeoutMs, runtime));
+    const found = await firstValueFrom(ask(() => store?.report?.(), dedupe.storeTimeoutMs, runtime));
+    return found && { ...found, warnings: found.warnings.map(trace.redactor.text) };
   } catch {
     // A store that is lost says so in the trace.
     return undefined;

@@ -57,6 +57,10 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
   ...['nvapi-', 'hvs.', 'GOCSPX-'].map(
     (prefix) => [`asked with ${prefix}Zq9-K7vB_mN4pL6tR8wY today`, 'Zq9-K7vB', 'today'] as const,
   ),
+  ['user: ann\npassword: |\n  letmein\ncity: Oulu', 'letmein', 'city: Oulu'],
+  ['db:\n  password: >-\n    hunter2x\n  city: Oulu', 'hunter2x', 'city: Oulu'],
+  ['sent otp=123456 to ann', '123456', 'to ann'],
+  ['kept session=s3cr1t; Path=/', 's3cr1t', 'Path=/'],
   ['curl -u ann:hunter2x https://a.example/x', 'hunter2x', 'curl -u ann:'],
   ["curl -s --user 'ann:hunter2x' https://a.example", 'hunter2x', 'https://a.example'],
   ['curl --proxy-user=ann:hunter2x https://a.example', 'hunter2x', 'https://a.example'],
@@ -111,6 +115,7 @@ const HARMLESS = [
   'the primary key: 5',
   '0199f3a2-7b1c-7def-8123-456789abcdef',
   'session 42 has ended',
+  'session: 42, sessions=3, laptop=old, otp: sent',
   'basic search',
   'This idempotency key was used with another input',
   'first pass: done',

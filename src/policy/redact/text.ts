@@ -34,16 +34,22 @@ const ISSUED = [
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT = new RegExp(
-  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|curl|hook|${ISSUED}`,
+  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|otp|curl|hook|${ISSUED}`,
   'i',
 );
 
+/** Whose keys are secrets: those of others find things. */
+export const KEYS_OF: string =
+  '(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|' +
+  'secret|service|shared|signing|ssh|storage|subscription)';
+
 /** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
-const NAME = `(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or[dt]|d)|passphrase|passcode|pwd|credential|sess(?:ion)?[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
+const NAME = `(?:${KEYS_OF}[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or[dt]|d)|passphrase|passcode|pwd|credential|sess(?:ion)?[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
 /** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
 const QUOTED = `(?:\\\\{1,8}["'][^"'\\\\]*(?:\\\\{1,8}["'])?|"(?:\\\\[\\s\\S]|[^"\\\\])*"?|'(?:\\\\[\\s\\S]|[^'\\\\])*'?)`;
 const LISTED = `\\[\\s{0,4}(?:${QUOTED}\\s{0,4},?\\s{0,4})+\\]?`;
-const ASSIGNED = `(?:\\\\{0,8}["']|%22)?[\\][)}]{0,2}\\s{0,4}(?::?=>?|:|%3[ad])`;
+/** What stands between a name and its value; of a block of YAML up to the line that it begins with. */
+const ASSIGNED = `(?:\\\\{0,8}["']|%22)?[\\][)}]{0,2}\\s{0,4}(?::?=>?|:|%3[ad])(?:\\s?[|>]\\S?\\n)?`;
 /** An object, as far as it holds no other. */
 const HELD = `\\{[^{}]*\\}?`;
 
@@ -82,7 +88,7 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   ],
   [new RegExp(`((?:authorization|cookie)2?${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|[^\\r\\n]+)`, 'gi'), keepingFirst],
   [
-    /([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
+    /((?:[?&#;]|\b(?=otp|sess))(?:sig|signature|auth|otp|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
     keepingFirst,
   ],
   [new RegExp(`(${NAMED})(?:${LISTED}|${QUOTED}|${HELD})`, 'gi'), keepingFirst],

@@ -2,8 +2,8 @@ import type { ToolResultEnvelope } from '../../contract/envelope.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Progress } from '../../contract/tool.ts';
 import type { TurnResult } from '../../contract/turn.ts';
-import { checkKeys } from '../check.ts';
-import { REDACTED, textRedactor } from './text.ts';
+import { checkKeys, given } from '../check.ts';
+import { KEYS_OF, REDACTED, textRedactor } from './text.ts';
 
 /** What is taken out of every event, beside what looks like a secret by itself. */
 export interface RedactOptions {
@@ -42,12 +42,19 @@ const VALUES_MAX = 1000;
 const NAMES_MAX = 1000;
 const NAME_LENGTH_MAX = 128;
 
-const SECRET_NAME =
-  /secret|passw|passphrase|passcode|credential|authorization|apikey|accesskey|accountkey|privatekey|signingkey|encryptionkey|masterkey|sharedkey|connectionstring|(?:token|cookies?|sessionid|pwd|jwt|auth|otp)$|^(?:db|smtp|user)?pass$/;
+const SECRET_NAME = new RegExp(
+  `secret|passw|passphrase|passcode|credential|authorization|${KEYS_OF}key|connectionstring|` +
+    '(?:token|cookies?|sessionid|pwd|jwt|auth|otp)$|^(?:db|smtp|user)?pass$',
+);
 const normal = (name: string): string => name.toLowerCase().replaceAll(/[-_. ]/g, '');
 
-const checkList = (option: string, list: unknown, holds: (text: string) => boolean, rule: string): void => {
-  if (!Array.isArray(list) || !list.every((text) => typeof text === 'string' && holds(text)))
+const checkList = (
+  option: string,
+  list: unknown,
+  holds: (text: string, place: number) => boolean,
+  rule: string,
+): void => {
+  if (!Array.isArray(list) || !list.every((text, place) => typeof text === 'string' && holds(text, place)))
     throw new RangeError(`${option} must be a list of ${rule}`);
 };
 
@@ -58,11 +65,9 @@ const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
   checkList(
     'redact.secrets',
     secrets,
-    ({ length }) => length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX,
-    `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters`,
+    ({ length }, place) => place < SECRETS_MAX && length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX,
+    `at most ${SECRETS_MAX} texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters`,
   );
-  if (secrets.length > SECRETS_MAX)
-    throw new RangeError(`redact.secrets must be at most ${SECRETS_MAX}, not ${secrets.length}`);
   checkList('redact.keys', keys, (name) => normal(name) !== '', 'names');
   if (also !== undefined && typeof also !== 'function')
     throw new RangeError(`redact.also must be a function, not ${typeof also}`);
@@ -82,16 +87,16 @@ const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
 
 /** A tool may report anything, with getters too: only what a progress has is looked at. */
 const progressOf = (report: Progress): Progress => {
-  const shown: { progress?: number; total?: number; message?: string } = {};
   try {
-    const { progress, total, message: said } = report;
-    if (typeof progress === 'number') shown.progress = progress;
-    if (typeof total === 'number') shown.total = total;
-    if (typeof said === 'string') shown.message = said;
+    const { progress, total, message } = report;
+    const parts = Object.entries({ progress, total, message });
+    return Object.fromEntries(
+      parts.filter(([name, part]) => typeof part === (name === 'message' ? 'string' : 'number')),
+    );
   } catch {
     // What cannot be read is not shown.
+    return {};
   }
-  return shown;
 };
 
 /**
@@ -125,35 +130,9 @@ export interface Redactor {
   readonly text: (given: string) => string;
   /** A tool's input for a person who is asked about it: cut, and without secrets. */
   readonly value: (given: unknown) => unknown;
-  /** Whether an id or a name may stand in an event as it is. */
+  /** Whether an id or a name may stand in an event as it is: nobody knows where a host named keys of its own. */
   isSafe(name: string): boolean;
 }
-
-/** The fields of such ids and names, and `status`: a host may have named one of them among its secret keys. */
-const ASKED = [
-  'callId',
-  'toolName',
-  'turnId',
-  'nodeId',
-  'requestId',
-  'status',
-  'toolCallId',
-  'correlationId',
-  'fromHook',
-  'agentId',
-  'workspaceId',
-  'session',
-  'tenant',
-  'traceparent',
-  'tracestate',
-  'verifies',
-  'undoes',
-  'mode',
-  'usage',
-  'breaker',
-  'key',
-  'state',
-];
 
 /** `createRedactor`, with what the makers of events need besides. Throws as it does. */
 export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {
@@ -199,7 +178,13 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
         (outermost && (key === 'type' || key === 'source'))
       )
         continue;
-      const after = isSecret(key) ? REDACTED : walk(before);
+      // The codes of a policy are a service's words; the class of each, which a replay needs, is ours.
+      const renames = key === 'classification' && before instanceof Object;
+      const after = isSecret(key)
+        ? REDACTED
+        : renames
+          ? Object.fromEntries(Object.entries(before).map(([code, its]) => [text(code), its as unknown]))
+          : walk(before);
       if (after === before) continue;
       copy ??= (Array.isArray(given) ? [...(given as unknown[])] : { ...given }) as Record<string, unknown>;
       copy[key] = after;
@@ -214,7 +199,7 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     if (typeof value === 'bigint') return String(value);
     if (typeof value === 'function' || typeof value === 'symbol') return undefined;
     if (typeof value !== 'object' || value === null) return value;
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (value instanceof Date) return value.toJSON();
     if (Array.isArray(value))
       return value.slice(0, Math.max(0, left.values)).map((item) => copied(item, left, depth + 1));
     const entries = Object.keys(value).slice(0, Math.max(0, left.values));
@@ -236,12 +221,9 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     return copied(found, { values: VALUES_MAX }, 0);
   };
   /** The captured parts by their paths, or nothing. */
-  const captured = (
-    value: unknown,
-    paths: readonly string[] | undefined,
-  ): Readonly<Record<string, unknown>> | undefined => {
+  const captured = (value: unknown, paths: readonly string[] = []): object | undefined => {
     const parts: Array<[string, unknown]> = [];
-    for (const path of paths ?? []) {
+    for (const path of paths) {
       try {
         const part = at(value, path.split('.'));
         if (part !== undefined) parts.push([path, part]);
@@ -252,17 +234,16 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     return parts.length === 0 ? undefined : Object.fromEntries(parts);
   };
 
-  const shownResult = ({ output, ...given }: ToolResultEnvelope): ToolResultEnvelope => {
-    const result = walk(given) as ToolResultEnvelope;
-    const shown = output === undefined ? undefined : captured(output.content, captures.get(given.toolName)?.output);
-    return shown === undefined ? result : { ...result, output: { content: shown } };
+  const shownResult = ({ output, ...rest }: ToolResultEnvelope): ToolResultEnvelope => {
+    const shown = output === undefined ? undefined : captured(output.content, captures.get(rest.toolName)?.output);
+    return { ...(walk(rest) as ToolResultEnvelope), ...given({ output: shown && { content: shown } }) };
   };
   const shownTurn = ({ nodes, values: _, ...result }: TurnResult): TurnResult => ({
     ...(walk(result) as TurnResult),
     values: {},
     nodes: nodes.map(({ result: call, ...node }) => ({
       ...(walk(node) as typeof node),
-      ...(call === undefined ? {} : { result: shownResult(call) }),
+      ...given({ result: call && shownResult(call) }),
     })),
   });
   const shown = (event: TraceEvent): TraceEvent => {
@@ -277,9 +258,8 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     if (!('input' in event)) return walk(event, true) as TraceEvent;
     const { input, ...rest } = event as TraceEvent & { readonly input?: unknown; readonly toolName?: string };
     const part = captured(input, captures.get(rest.toolName ?? '')?.input);
-    return { ...(walk(rest, true) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
+    return { ...(walk(rest, true) as TraceEvent), ...given({ input: part }) };
   };
-  const asksInVain = ASKED.some(isSecret);
   /** What was asked about last: one call's events have the same names. */
   let lastSafe: string | undefined;
   return {
@@ -288,7 +268,7 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     value: (given) => copied(given, { values: VALUES_MAX }, 0),
     trustsIds: also === undefined && (secrets ?? []).length === 0,
     isSafe: (name) => {
-      if (asksInVain || (name !== lastSafe && text(name) !== name)) return false;
+      if (keys.length > 0 || (name !== lastSafe && text(name) !== name)) return false;
       lastSafe = name;
       return true;
     },
