@@ -15,6 +15,7 @@ import { isManifest } from './plan/file-kind.ts';
 import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './arguments/gateway.ts';
 import { loadPlan } from './plan/file.ts';
 import { Interrupted } from './run.ts';
+import { SECRETS_MAX, secretsOf } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import type { Output } from './show/terminal.ts';
 import { messageLine, plain } from './show/text.ts';
@@ -37,6 +38,8 @@ type Close = () => Promise<unknown>;
 
 interface LoadedTools {
   readonly tools: readonly AnyTool[];
+  /** What their servers are given as secrets. */
+  readonly secrets: readonly string[];
   readonly close: Close;
 }
 
@@ -50,7 +53,7 @@ const planTools = async (path: string, runtime: Runtime): Promise<LoadedTools> =
   const used = usedTools({ ...file, turn: { ...file.turn, nodes } });
   const servers = await startServers([...new Set(used.map(({ server }) => server))], loaded, runtime);
   const { tools, problems } = bindTools(used, servers.providers, runtime);
-  if (problems.length === 0) return { tools, close: servers.close };
+  if (problems.length === 0) return { tools, secrets: secretsOf(file.servers), close: servers.close };
   await servers.close();
   throw loaded.refuse(problems);
 };
@@ -65,7 +68,8 @@ const manifestTools = async (
   const { readRestManifest, restProvider } = await import('../providers/rest.ts');
   try {
     const provider = restProvider(readRestManifest(text), { env, allow, runtime });
-    return { tools: provider.tools, close: () => provider.close() };
+    // The provider takes out its own.
+    return { tools: provider.tools, secrets: [], close: () => provider.close() };
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(`${path}: ${messageOf(error)}`, { cause: error });
     throw error;
@@ -135,7 +139,8 @@ const serve = async (command: GatewayCommand, context: GatewayContext, closers: 
     closers.unshift(redis.close);
     state = redis.state;
   }
-  const spillway = createSpillway({ tools, runtime });
+  const secrets = loaded.flatMap((one) => one.secrets).slice(0, SECRETS_MAX);
+  const spillway = createSpillway({ tools, runtime, redact: { secrets } });
   closers.unshift(() => spillway.close());
   const logger = loggerOn(stderr, runtime);
   const limits = {

@@ -10,6 +10,7 @@ import { openGates, tellAsked } from './store/gates.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { clientConfig } from './mcp/client-config.ts';
 import { configured } from './mcp/servers.ts';
+import { without } from './plan/secrets.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import { messageLine, plain } from './show/text.ts';
 
@@ -114,7 +115,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
     ...(keyName === undefined ? {} : { keyName }),
     runtime,
     note,
-    heard: (server, line) => void stderr.write(`${messageLine(plain(`${server}: ${line}`))}\n`),
+    heard: (server, line) => void stderr.write(`${messageLine(without(config.proxy.secrets, `${server}: ${line}`))}\n`),
   });
   closers.unshift(() => proxy.close());
   tellAsked(proxy.layer, gates.options.store !== undefined, note);

@@ -19,6 +19,8 @@ import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { lineProgress, liveProgress, type ProgressDisplay } from './show/progress.ts';
 import { nodeTable, sentence } from './show/report.ts';
+import { shownEvents } from './show/shown.ts';
+import { secretsOf } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import { styleOf, type Output } from './show/terminal.ts';
 import { bindTools, usedTools } from './plan/tools.ts';
@@ -92,12 +94,13 @@ const report = (result: TurnResult, timeline: TurnTold, { stdout }: RunContext, 
 
 const settledTurn = (
   spillway: Spillway,
-  { plan }: LoadedPlan,
+  { plan, file: { servers } }: LoadedPlan,
   options: TurnOptions,
   listen: (event: TurnEvent) => void,
 ): Promise<TurnResult> =>
   lastValueFrom(
     spillway.turn(plan, options).pipe(
+      map(shownEvents(secretsOf(servers))),
       tap(listen),
       // The last event is the turn's own `settled`.
       map((event) => (event.source === 'turn' && event.type === 'settled' ? event.result : undefined)),
@@ -205,10 +208,13 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
 
 const layerOf = (
   tools: readonly AnyTool[],
-  { file: { profile } }: LoadedPlan,
+  { file: { profile, servers } }: LoadedPlan,
   { options }: OpenGates,
   runtime: Runtime,
-): Spillway => createSpillway({ tools, runtime, ...options, ...(profile === undefined ? {} : { profile }) });
+): Spillway => {
+  const redact = { secrets: secretsOf(servers) };
+  return createSpillway({ tools, runtime, redact, ...options, ...(profile === undefined ? {} : { profile }) });
+};
 
 /** The trace that the turn is part of. */
 const traceOf = ({ traceparent }: RunCommand): Pick<TurnOptions, 'traceContext'> =>

@@ -5,6 +5,7 @@ import type { ProfileName, ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeStore } from '../contract/store.ts';
+import { textRedactor } from '../policy/redact/text.ts';
 import type { Approvals } from '../gate/approvals.ts';
 import type { Budget } from '../gate/budget.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -44,8 +45,10 @@ export interface McpProxyOptions {
   /** Who approves the calls of tools that need it. */
   readonly approvals?: Approvals;
   readonly budget?: Budget;
+  /** Values that are in no trace and no note, such as those that servers are given. Default: none. */
+  readonly secrets?: readonly string[];
   readonly runtime?: Runtime;
-  /** Told what happens to the servers, for a person. */
+  /** Told what happens to the servers, for a person: without secrets, though a server's own words may be in it. */
   readonly note?: (text: string) => void;
   /** Told each line that a server writes on stderr. */
   readonly heard?: (server: string, line: string) => void;
@@ -97,13 +100,14 @@ const catalogOf = (options: McpProxyOptions, server: string, isOne: boolean): Ca
   });
 
 const layerOf = (
-  { defaults = {}, profile, store, approvals, budget }: McpProxyOptions,
+  { defaults = {}, profile, store, approvals, budget, secrets = [] }: McpProxyOptions,
   catalogs: ReadonlyMap<string, Catalog>,
   runtime: Runtime,
 ): Spillway =>
   createSpillway({
     providers: [...catalogs].map(([name, catalog]) => listedBy(name, catalog)),
     defaults: { timeoutMs: TIMEOUT_MS, ...defaults },
+    redact: { secrets },
     runtime,
     ...(profile === undefined ? {} : { profile }),
     ...(store === undefined ? {} : { store }),
@@ -128,8 +132,11 @@ const upstreamsOf = (
  * A proxy in front of MCP servers: tool calls run under a layer, everything else passes unchanged in both directions.
  * Each client has connections of its own; breakers, keys and the trace are shared.
  */
-export function createMcpProxy(options: McpProxyOptions): McpProxy {
-  const { servers, runtime = liveRuntime, note = () => undefined } = options;
+export function createMcpProxy(given: McpProxyOptions): McpProxy {
+  const { servers, runtime = liveRuntime, secrets } = given;
+  const clean = textRedactor(secrets);
+  const note = (text: string): void => given.note?.(clean(text));
+  const options = { ...given, note };
   const { keyName = IDEMPOTENCY_META_KEY, maxOutputBytes = OUTPUT_BYTES } = options;
   const names = Object.keys(servers);
   const catalogs = new Map(names.map((name) => [name, catalogOf(options, name, names.length === 1)]));

@@ -1,4 +1,5 @@
 import type { TraceEvent } from '../contract/event.ts';
+import { textRedactor } from '../policy/redact/text.ts';
 
 /** Whatever watches a trace: hand it to `trace$.subscribe`. What it throws is dropped and counted there. */
 export interface TraceSink {
@@ -18,6 +19,12 @@ export const OTHER_TOOL = '__other__';
  * Calls that a sink keeps in mind at a time. One that never ends is forgotten when so many others have begun after it.
  */
 export const CALLS_MAX = 10_000;
+
+/**
+ * What a sink is given beside the trace, names and descriptions of tools, without what looks like a secret: events have
+ * such a name redacted, too.
+ */
+export const cleaned: (text: string) => string = textRedactor();
 
 /** A map of bounded size: what was put in first makes room. */
 export class RecentMap<V> {

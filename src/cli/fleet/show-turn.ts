@@ -6,6 +6,7 @@ import type { RunContext } from '../run.ts';
 import { drawMarbles } from '../../inspect/share/marbles-text.ts';
 import { lineProgress } from '../show/progress.ts';
 import { nodeTable, sentence } from '../show/report.ts';
+import { shownEvents } from '../show/shown.ts';
 import { styleOf } from '../show/terminal.ts';
 import { followTurn } from '../../inspect/model/follow-turn.ts';
 
@@ -27,8 +28,11 @@ export async function showTurn(
   if (signal.aborted) return undefined;
   const progress = lineProgress(stderr);
   const followed = followTurn();
+  // The last one has the whole result.
+  const shown = shownEvents();
   const result = await lastValueFrom(
     events$.pipe(
+      map((event) => (isTurnEvent(event) ? shown(event) : event)),
       tap((event) => {
         if (!isTurnEvent(event)) return;
         followed.add(event);

@@ -1,4 +1,5 @@
 import { createSpillway } from '../../spillway.ts';
+import { secretsOf } from '../plan/secrets.ts';
 import { sha256 } from '../../policy/key/sha256.ts';
 import { WORKER_HELP, parseWorker, type WorkerCommand } from '../arguments/fleet.ts';
 import { UsageError } from '../arguments/usage.ts';
@@ -39,8 +40,9 @@ const serve = async (command: WorkerCommand, context: CommandContext, closers: C
   closers.unshift(servers.close);
   const { tools, problems } = bindTools(used, servers.providers, runtime);
   if (problems.length > 0) throw loaded.refuse(problems);
-  const { profile } = loaded.file;
-  const spillway = createSpillway({ tools, store, runtime, ...(profile === undefined ? {} : { profile }) });
+  const { profile, servers: entries } = loaded.file;
+  const redact = { secrets: secretsOf(entries) };
+  const spillway = createSpillway({ tools, store, runtime, redact, ...(profile === undefined ? {} : { profile }) });
   closers.unshift(() => spillway.close());
   const { worker = runtime.id(), version = versionOf(loaded), concurrency, drainMs } = command;
   let serving: ReturnType<typeof fleet.serve>;

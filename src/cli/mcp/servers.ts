@@ -11,12 +11,13 @@ import { UsageError } from '../arguments/usage.ts';
 import { readText, refusal, type PlanFileError } from '../plan/file.ts';
 import { remoteAt, remoteOf } from '../plan/remote.ts';
 import { launchOf } from '../plan/servers.ts';
+import { SECRETS_MAX, secretsIn, secretsOf } from '../plan/secrets.ts';
 import { choices } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';
 
 /** Which servers the proxy has, and how their tools are guarded. */
 export interface Configured {
-  readonly proxy: Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'>;
+  readonly proxy: Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'> & { readonly secrets: readonly string[] };
   /** What has to let calls pass. */
   readonly gates: Pick<GatesAsked, 'needsApproval' | 'budget'>;
 }
@@ -105,6 +106,15 @@ const policiesOf = (
   return policies;
 };
 
+/** What servers are given as secrets, by the file or by whoever started this. */
+const secretsOfAll = (
+  entries: Readonly<Record<string, ServerEntry>>,
+  places: ReadonlyArray<{ readonly place: ServerPlace }>,
+): readonly string[] => {
+  const passed = places.flatMap(({ place }) => ('url' in place ? [] : secretsIn(place.env)));
+  return [...new Set([...secretsOf(entries), ...passed])].slice(0, SECRETS_MAX);
+};
+
 /**
  * What the command line and its file say together.
  * @throws UsageError, PlanFileError
@@ -138,6 +148,7 @@ export async function configured(command: McpCommand): Promise<Configured> {
   return {
     proxy: {
       servers,
+      secrets: secretsOfAll(entries, [...places.values()]),
       ...(profile === undefined ? {} : { profile }),
       defaults: {
         ...(defaults === undefined ? {} : policyOf(defaults)),

@@ -1,7 +1,10 @@
 import type { Runtime } from '../../contract/runtime.ts';
 import { isToolExecutionError } from '../../contract/tool-error.ts';
 import { httpThrown } from '../../errors/http.ts';
+import { textRedactor } from '../../policy/redact/text.ts';
 import { GATEWAY_ERROR_MEANINGS, type GatewayErrorKind, type GatewayLogLevel } from '../wire/error.ts';
+
+const clean = textRedactor();
 
 type Write = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
@@ -89,7 +92,8 @@ export class GatewayReport {
     const error = isToolExecutionError(cause) ? cause : httpThrown(cause, () => this.#runtime.wallNow());
     return {
       cause: error.kind,
-      ...(error.code === undefined ? {} : { code: error.code }),
+      // A code is what anybody put there.
+      ...(error.code === undefined ? {} : { code: clean(error.code) }),
       ...(error.status === undefined ? {} : { cause_status: error.status }),
     };
   }

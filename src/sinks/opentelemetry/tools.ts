@@ -1,3 +1,4 @@
+import { RecentMap, cleaned } from '../sink.ts';
 import type { OtelAttributes } from './api.ts';
 import type { MeteredTool } from '../prometheus/tool-meters.ts';
 
@@ -52,11 +53,15 @@ class Shelf {
   }
 }
 
+/** Descriptions that were looked at, which each call of their tool has on its span. */
+const DESCRIPTIONS_MAX = 1_000;
+
 /** What is known of tools beside their names. */
 export class ToolFacts {
   readonly #tools: ReadonlyMap<string, MeteredTool>;
   readonly #shelves: readonly Shelf[];
   readonly #typeOf: (toolName: string) => ToolType;
+  readonly #shown = new RecentMap<string>(DESCRIPTIONS_MAX);
 
   constructor(
     tools: ReadonlyMap<string, MeteredTool> = new Map(),
@@ -72,13 +77,22 @@ export class ToolFacts {
     return this.#typeOf(toolName);
   }
 
+  /** Servers describe their tools, and hosts what they wrap, without a thought of who reads it. */
+  #described(description: string): string {
+    const known = this.#shown.get(description);
+    if (known !== undefined) return known;
+    const shown = cleaned(description);
+    this.#shown.set(description, shown);
+    return shown;
+  }
+
   /** As attributes of a span. */
   of(toolName: string): OtelAttributes {
     const shelf = this.#shelves.find(({ descriptions }) => descriptions.has(toolName));
     const description = this.#tools.get(toolName)?.description ?? shelf?.descriptions.get(toolName);
     return {
       'gen_ai.tool.type': this.typeOf(toolName),
-      ...(description === undefined ? {} : { 'gen_ai.tool.description': description }),
+      ...(description === undefined ? {} : { 'gen_ai.tool.description': this.#described(description) }),
       ...(shelf?.source.mcp === undefined ? {} : mcpAttributes(shelf.source.mcp)),
     };
   }

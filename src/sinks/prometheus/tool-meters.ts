@@ -7,6 +7,7 @@ import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/polic
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 import { DEDUPE_DEFAULTS } from '../../policy/profile.ts';
+import { cleaned } from '../sink.ts';
 
 /** What a sink needs of a tool: what `tool()` makes fits, and so does an object with a name alone. */
 export interface MeteredTool {
@@ -295,5 +296,5 @@ export function meteredTools(tools: ReadonlyArray<string | MeteredTool>): Map<st
     if (typeof tool?.name !== 'string' || tool.name === '')
       throw new RangeError('tools must be tools with a name, or names');
   }
-  return new Map(described.map((tool) => [tool.name, tool]));
+  return new Map(described.map((tool) => [cleaned(tool.name), tool]));
 }
