@@ -1,12 +1,17 @@
 import type { ApprovalRequest } from '../contract/gate/approval.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import { approvalsIn, type AnswerReport, type ApprovalsInStore } from '../gate/answers.ts';
+import { redactorOf } from '../policy/redact/values.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { APPROVE_HELP, parseApprove, type ApproveCommand } from './arguments/approve.ts';
 import { openStore } from './store/open.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { table } from './show/table.ts';
 import { duration, messageLine, plain } from './show/text.ts';
+
+const { value: shown } = redactorOf();
+/** Its input was kept without secrets; a session or a tenant is whatever a host calls it. */
+const requestShown = (request: ApprovalRequest): ApprovalRequest => shown(request) as ApprovalRequest;
 
 /** Who asks, as far as that is known. */
 const whoseOf = ({ tenant, session, actor }: ApprovalRequest): string =>
@@ -42,14 +47,15 @@ const perform = async (
   { stdout, stderr, runtime }: CommandContext,
 ): Promise<number> => {
   if (id === undefined) {
-    const pending = await questions.pending();
+    const pending = (await questions.pending()).map(requestShown);
     stdout.write(
       json ? pending.map((request) => ndjsonLine(request)).join('') : `${listed(pending, runtime.wallNow())}\n`,
     );
     return EXIT.fine;
   }
   const words = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
-  const report = await questions.answer(id, { approved, ...words });
+  const { request, ...answer } = await questions.answer(id, { approved, ...words });
+  const report = request === undefined ? answer : { ...answer, request: requestShown(request) };
   if (json) stdout.write(ndjsonLine(report));
   else if (report.counts) stdout.write(`${answerLine(id, report)}\n`);
   else stderr.write(`spillway: ${answerLine(id, report)}\n`);

@@ -258,6 +258,22 @@ describe('R-11.4 events', () => {
     expect(JSON.stringify(events.map(redact))).not.toContain('C4nary!');
   });
 
+  it('R-11.4 the codes that a policy classifies are names, and what they get stays readable: a replay needs it', () => {
+    const show = createRedactor({ secrets: ['C4nary!'] });
+    const classification = { invalid_token: 'permanent', 503: 'transient', 'x-C4nary!': 'permanent' } as const;
+    const policy = { classification, alternatives: [] };
+    const event = { seq: 1, atMs: 0, source: 'layer', type: 'layer_started', tools: [{ name: 'a', policy }] };
+    expect(show(event as never)).toMatchObject({
+      tools: [
+        { policy: { classification: { invalid_token: 'permanent', 503: 'transient', '[redacted]': 'permanent' } } },
+      ],
+    });
+    for (const odd of [null, undefined, 'transient']) {
+      const failed = { ...event, type: 'decision', classification: odd };
+      expect(show(failed as never)).toMatchObject(odd === undefined ? { type: 'decision' } : { classification: odd });
+    }
+  });
+
   it.each([
     [{ secrets: ['abc'] }, {}, 'redact.secrets must be a list of at most 256 texts of 4 to 4096 characters'],
     [{ secrets: 'abcdef' }, {}, 'redact.secrets must be a list'],

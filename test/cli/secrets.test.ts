@@ -1,0 +1,89 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { secretsIn, secretsOf, without } from '../../src/cli/plan/secrets.ts';
+import { ROOT, folder, spillway, until } from './support.ts';
+
+/** No form gives it away: only that it is a variable's value, whose name says so. */
+const VALUE = 'velvet otter cabin';
+const TOKEN = 'Zq9xK7vB2mN4pL6tR8wY';
+const SERVER = join(import.meta.dirname, 'leaking-server.ts');
+const servers = `servers: { m: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], env: { API_KEY: ${JSON.stringify(VALUE)}, MODE: production } } }\n`;
+const planOf = (tool: string): string => `${servers}turn: { nodes: [{ id: n, tool: m.${tool} }] }\n`;
+
+describe('R-11.4 what the command prints', () => {
+  it.each(['', '--json'])('R-11.4 of a failure, its progress and its trace, by run %s', async (option) => {
+    const args = option === '' ? [] : [option];
+    using place = folder();
+    const trace = join(place.path, 'trace.ndjson');
+    const plan = place.write('plan.yaml', planOf('fails'));
+    const { stdout, stderr } = await spillway(
+      'run',
+      plan,
+      '--trace',
+      trace,
+      '--html',
+      join(place.path, 'a.html'),
+      ...args,
+    );
+    const shown = await spillway('show', trace, '--failed');
+    const files = ['trace.ndjson', 'a.html'].map((name) => readFileSync(join(place.path, name), 'utf8'));
+    for (const text of [stdout, stderr, ...files, shown.stdout]) {
+      expect(text).not.toContain('velvet');
+      expect(text).not.toContain(TOKEN);
+    }
+    expect(args.length === 0 ? stderr : stdout).toContain(
+      'cannot reach it with [redacted], token=[redacted] in production',
+    );
+    expect(shown.stdout).toContain('[redacted]');
+  });
+
+  it('R-11.4 an output is what was asked for, and is printed as it is', async () => {
+    using place = folder();
+    const plan = place.write('plan.yaml', planOf('gives'));
+    const [table, json] = await Promise.all([spillway('run', plan), spillway('run', plan, '--json')]);
+    expect(table.stdout).toContain(`the value ${VALUE}`);
+    const last = JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '') as { result: { values: object } };
+    expect(JSON.stringify(last.result.values)).toContain(`the value ${VALUE}`);
+  });
+
+  it('R-11.4 a server’s own log goes on without what the server was given', async () => {
+    using place = folder();
+    const config = place.write('mcp.yaml', servers);
+    const main = join(ROOT, 'src/cli/main.ts');
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [main, 'mcp', '--config', config],
+      stderr: 'pipe',
+    });
+    let stderr = '';
+    transport.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    const client = new Client({ name: 'test', version: '0' });
+    await client.connect(transport);
+    const result = await client.callTool({ name: 'fails', arguments: {} });
+    await until(() => stderr.includes('log:'));
+    await client.close();
+    expect(stderr).toContain(`log: cannot reach it with [redacted], token=${TOKEN} in production`);
+    // What the server answers passes: it is the client's.
+    expect(JSON.stringify(result)).toContain(VALUE);
+  });
+
+  it('R-11.4 which values are secrets say their names, or that they stand in a variable', () => {
+    const env = { LOG_LEVEL: 'information', PWD: 'some/folder', GITHUB_TOKEN: 'abcdefgh', DB_PASSWORD: 'qwertyui' };
+    expect(secretsIn({ ...env, SHORT_KEY: 'abc' })).toEqual(['abcdefgh', 'qwertyui']);
+    const entry = {
+      url: 'https://a.example',
+      headers: { Authorization: 'Bearer hunter2hunter2', Accept: 'text/html' },
+    };
+    const all = { a: { ...entry, headers_from_env: { 'x-team': 'TEAM' } }, b: { command: 'x', env } };
+    expect(secretsOf(all, { TEAM: 'blue-and-white' })).toEqual([
+      'hunter2hunter2',
+      'blue-and-white',
+      'abcdefgh',
+      'qwertyui',
+    ]);
+    expect(without(['abc', 'b'], 'xabcx b')).toBe('x[redacted]x [redacted]');
+  });
+});
