@@ -7,6 +7,7 @@ import { EXIT, type CommandContext } from './context.ts';
 import { isManifest } from './plan/file-kind.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { until } from './run.ts';
+import { secretsOf, without } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import { table } from './show/table.ts';
 import { styleOf, type Style } from './show/terminal.ts';
@@ -32,12 +33,17 @@ interface Listing {
   readonly notes: readonly string[];
 }
 
-const shownTool = (server: string, tool: AnyTool, names: readonly string[]): ShownTool => ({
+const shownTool = (
+  server: string,
+  tool: AnyTool,
+  names: readonly string[],
+  secrets: readonly string[] = [],
+): ShownTool => ({
   server,
   tool: tool.name.startsWith(`${server}.`) ? tool.name.slice(server.length + 1) : tool.name,
   names: [...names, tool.name],
   effects: tool.policy?.effects ?? 'mutating',
-  ...(tool.description === undefined ? {} : { description: tool.description }),
+  ...(tool.description === undefined ? {} : { description: without(secrets, tool.description) }),
   ...(tool.inputJsonSchema === undefined ? {} : { inputSchema: tool.inputJsonSchema }),
 });
 
@@ -76,6 +82,7 @@ const ofPlan = async (
           server,
           treated,
           own.map(({ id }) => id),
+          secretsOf(known),
         );
       }),
     );

@@ -10,8 +10,26 @@ import { ROOT, folder, spillway, until } from './support.ts';
 const VALUE = 'velvet otter cabin';
 const TOKEN = 'Zq9xK7vB2mN4pL6tR8wY';
 const SERVER = join(import.meta.dirname, 'leaking-server.ts');
-const servers = `servers: { m: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], env: { API_KEY: ${JSON.stringify(VALUE)}, MODE: production } } }\n`;
+const serverOf = (...args: readonly string[]): string => {
+  const env = { API_KEY: VALUE, MODE: 'production' };
+  return `servers: ${JSON.stringify({ m: { command: process.execPath, args, env } })}\n`;
+};
+const servers = serverOf(SERVER);
 const planOf = (tool: string): string => `${servers}turn: { nodes: [{ id: n, tool: m.${tool} }] }\n`;
+
+interface Heard {
+  readonly transport: StdioClientTransport;
+  readonly text: () => string;
+}
+
+/** A client of `spillway mcp`, and what that writes on stderr. */
+const proxied = (config: string): { readonly client: Client; readonly stderr: Heard } => {
+  const args = [join(ROOT, 'src/cli/main.ts'), 'mcp', '--config', config];
+  const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' });
+  let text = '';
+  transport.stderr?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return { client: new Client({ name: 'test', version: '0' }), stderr: { transport, text: () => text } };
+};
 
 describe('R-11.4 what the command prints', () => {
   it.each(['', '--json'])('R-11.4 of a failure, its progress and its trace, by run %s', async (option) => {
@@ -52,22 +70,39 @@ describe('R-11.4 what the command prints', () => {
   it('R-11.4 a server’s own log goes on without what the server was given', async () => {
     using place = folder();
     const config = place.write('mcp.yaml', servers);
-    const main = join(ROOT, 'src/cli/main.ts');
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [main, 'mcp', '--config', config],
-      stderr: 'pipe',
-    });
-    let stderr = '';
-    transport.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const client = new Client({ name: 'test', version: '0' });
-    await client.connect(transport);
+    const { client, stderr } = proxied(config);
+    await client.connect(stderr.transport);
     const result = await client.callTool({ name: 'fails', arguments: {} });
-    await until(() => stderr.includes('log:'));
+    await until(() => stderr.text().includes('log:'));
     await client.close();
-    expect(stderr).toContain(`log: cannot reach it with [redacted], token=${TOKEN} in production`);
+    expect(stderr.text()).toContain(`log: cannot reach it with [redacted], token=${TOKEN} in production`);
     // What the server answers passes: it is the client's.
     expect(JSON.stringify(result)).toContain(VALUE);
+  });
+
+  it('R-11.4 a server that does not start is told of without what it was given, by run and by mcp', async () => {
+    using place = folder();
+    const script = `console.error("no start with " + process.env.API_KEY + ", token=${TOKEN}"); process.exit(1)`;
+    const entry = serverOf('-e', script);
+    const plan = place.write('plan.yaml', `${entry}turn: { nodes: [{ id: n, tool: m.x }] }\n`);
+    const config = place.write('mcp.yaml', entry);
+    const ran = await spillway('run', plan);
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain('no start with [redacted], token=[redacted]');
+    expect(ran.stderr).not.toContain('velvet');
+    const { client, stderr } = proxied(config);
+    await client.connect(stderr.transport).catch(() => undefined);
+    await until(() => stderr.text().includes('was lost'));
+    await client.close();
+    expect(stderr.text()).toContain('m: no start with [redacted]');
+    expect(stderr.text()).not.toContain('velvet');
+  });
+
+  it('R-11.4 tools shows how a server describes its tools without what the server was given', async () => {
+    using place = folder();
+    const { stdout } = await spillway('tools', place.write('plan.yaml', planOf('gives')), '--json');
+    expect(stdout).toContain('cannot reach it with [redacted]');
+    expect(stdout).not.toContain('velvet');
   });
 
   it('R-11.4 which values are secrets say their names, or that they stand in a variable', () => {

@@ -6,9 +6,11 @@ import type { Runtime } from '../../contract/runtime.ts';
 import type { Problem } from '../../formats/yaml.ts';
 import type { mcpHttpProvider } from '../../providers/mcp-http.ts';
 import type { mcpStdioProvider } from '../../providers/mcp-stdio.ts';
+import { textRedactor } from '../../policy/redact/text.ts';
 import { environment } from '../environment.ts';
 import type { LoadedPlan } from './file.ts';
 import { remoteOf, type Remote } from './remote.ts';
+import { secretsOf } from './secrets.ts';
 import { plain } from '../show/text.ts';
 
 /** Servers that run. */
@@ -120,6 +122,8 @@ export async function startServers(
   const connectors = names.length === 0 ? undefined : await loadConnectors();
   if (connectors !== undefined && 'message' in connectors) throw refuse([connectors]);
   const providers = new Map<string, ToolProvider>();
+  // It may repeat what it was given, as may its command line.
+  const clean = textRedactor(secretsOf(file.servers));
   let wanted = true;
   const close = async (): Promise<void> => {
     wanted = false;
@@ -141,7 +145,7 @@ export async function startServers(
     } catch (error) {
       const [failed, check] =
         url === undefined ? ['started with', 'command and args'] : ['reached at', 'url and headers'];
-      const message = `the server ${name} could not be ${failed} "${shown(entry)}": ${messageOf(error)}`;
+      const message = `the server ${name} could not be ${failed} "${clean(shown(entry))}": ${clean(messageOf(error))}`;
       throw refuse([{ message: `${message}; check its ${check}`, at, atKey: true }]);
     }
     // Another one failed meanwhile, and nobody waits for this one.
