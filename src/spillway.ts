@@ -177,7 +177,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
   // They go to a log or a terminal, and hold names and what a store says of itself.
-  const warnings = Array.from(registry.warnings, trace.redactor.text);
+  const warnings = registry.warnings.map(trace.redactor.text);
   const dedupe = createDedupe(options, {
     trace,
     runtime,

@@ -67,7 +67,7 @@ const ABOUT_INPUT = any(
   // Told what to change before the next try: what was given does not do.
   /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
-  /\b(module|package|library|binary|extension|plugin|driver|codec)s? BEEN (not (available|installed)|missing)/,
+  /\b(module|package|library|binary|extension|plugin|driver)s? BEEN (not (available|installed)|missing)/,
   /no overload matches|overloaded (function|method|operator|constructor|signature)/,
   /validation (error|fail)|failed validation/,
   new RegExp(
