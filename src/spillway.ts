@@ -177,12 +177,13 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
   // They go to a log or a terminal, and hold names and what a store says of itself.
-  const warnings = registry.warnings.map(trace.redactor.text);
+  const { text: clean } = trace.redactor;
+  const warnings = Array.from(registry.warnings, clean);
   const dedupe = createDedupe(options, {
     trace,
     runtime,
     fallback: () => memoryStore({ runtime }),
-    warn: (line) => warnings.push(trace.redactor.text(line)),
+    warn: (line) => warnings.push(clean(line)),
   });
   const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
   const breakers = createBreakers(
