@@ -1,4 +1,3 @@
-import { redactorOf } from '../../policy/redact/values.ts';
 import { ndjsonLine, readNdjson, type NdjsonTrace } from '../../sinks/ndjson.ts';
 import { EXIT, type CommandContext } from '../context.ts';
 import { failures, overview, succeeded, turnMs, turnReport } from '../show/recorded-report.ts';
@@ -138,9 +137,7 @@ export async function runShow(args: readonly string[], { stdout, stderr }: Comma
     return EXIT.fine;
   }
   const trace = await read(command.path);
-  // Whoever wrote the file may have written more than a trace shows.
-  const { show } = redactorOf();
-  const all = ofEvents(command.path, () => recorded(trace.events.map(show)));
+  const all = ofEvents(command.path, () => recorded(trace.events));
   if (all.turns.length + all.calls.length === 0) throw new FileError(`${command.path}: tells of no turn and no call`);
   stdout.write(ofEvents(command.path, () => shownAs(all, command, stdout)));
   tellLosses(trace, stderr);
