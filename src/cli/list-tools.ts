@@ -24,7 +24,7 @@ interface ShownTool {
   readonly names: readonly string[];
   readonly effects: Effects;
   readonly description?: string;
-  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  readonly inputSchema?: InputSchema;
 }
 
 interface Listing {
@@ -33,18 +33,19 @@ interface Listing {
   readonly notes: readonly string[];
 }
 
-const shownTool = (
-  server: string,
-  tool: AnyTool,
-  names: readonly string[],
-  secrets: readonly string[] = [],
-): ShownTool => ({
+type InputSchema = Readonly<Record<string, unknown>>;
+
+/** A default or a description in it is a server's own text, too. */
+const schemaShown = (schema: InputSchema, shown: (text: string) => string): InputSchema =>
+  JSON.parse(shown(JSON.stringify(schema))) as InputSchema;
+
+const shownTool = (server: string, tool: AnyTool, names: readonly string[], shown = without([])): ShownTool => ({
   server,
   tool: tool.name.startsWith(`${server}.`) ? tool.name.slice(server.length + 1) : tool.name,
   names: [...names, tool.name],
   effects: tool.policy?.effects ?? 'mutating',
-  ...(tool.description === undefined ? {} : { description: without(secrets, tool.description) }),
-  ...(tool.inputJsonSchema === undefined ? {} : { inputSchema: tool.inputJsonSchema }),
+  ...(tool.description === undefined ? {} : { description: shown(tool.description) }),
+  ...(tool.inputJsonSchema === undefined ? {} : { inputSchema: schemaShown(tool.inputJsonSchema, shown) }),
 });
 
 /** A provider over MCP says what it left out, and what it cannot check. */
@@ -72,6 +73,7 @@ const ofPlan = async (
       );
   const starting = startServers(names, loaded, runtime);
   const { providers, close } = await until(starting, signal, 'interrupted; nothing was called');
+  const shown = without(secretsOf(known));
   try {
     const tools = [...providers].flatMap(([server, provider]) =>
       provider.tools.map((tool) => {
@@ -82,7 +84,7 @@ const ofPlan = async (
           server,
           treated,
           own.map(({ id }) => id),
-          secretsOf(known),
+          shown,
         );
       }),
     );

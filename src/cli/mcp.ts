@@ -3,7 +3,7 @@ import type * as StdioModule from '@modelcontextprotocol/sdk/server/stdio.js';
 import type * as HttpModule from '../mcp-proxy/http/front.ts';
 import type * as ProxyModule from '../mcp-proxy/proxy.ts';
 import { clientLines } from '../mcp-proxy/client-lines.ts';
-import type { McpProxy } from '../mcp-proxy/proxy.ts';
+import type { McpProxy, McpProxyOptions } from '../mcp-proxy/proxy.ts';
 import { MCP_HELP, parseMcp, type McpCommand } from './arguments/mcp.ts';
 import { UsageError } from './arguments/usage.ts';
 import { openGates, tellAsked } from './store/gates.ts';
@@ -12,6 +12,7 @@ import { clientConfig } from './mcp/client-config.ts';
 import { configured } from './mcp/servers.ts';
 import { without } from './plan/secrets.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
+import type { Output } from './show/terminal.ts';
 import { messageLine, plain } from './show/text.ts';
 
 type Close = () => Promise<unknown>;
@@ -97,6 +98,12 @@ const serveHttp = async (
   }
 };
 
+/** What servers say on stderr, a line each. */
+const heardOn = (stderr: Output, secrets: readonly string[]): NonNullable<McpProxyOptions['heard']> => {
+  const shown = without(secrets);
+  return (server, line) => void stderr.write(`${messageLine(shown(`${server}: ${line}`))}\n`);
+};
+
 const serve = async (command: McpCommand, context: CommandContext, closers: Close[]): Promise<void> => {
   const { stderr, runtime } = context;
   const note = (text: string): void => void stderr.write(`spillway: ${messageLine(plain(text))}\n`);
@@ -115,7 +122,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
     ...(keyName === undefined ? {} : { keyName }),
     runtime,
     note,
-    heard: (server, line) => void stderr.write(`${messageLine(without(config.proxy.secrets, `${server}: ${line}`))}\n`),
+    heard: heardOn(stderr, config.proxy.secrets),
   });
   closers.unshift(() => proxy.close());
   tellAsked(proxy.layer, gates.options.store !== undefined, note);

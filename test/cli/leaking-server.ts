@@ -10,7 +10,7 @@ server.setRequestHandler(ListToolsRequestSchema, () => ({
   tools: ['fails', 'gives'].map((name) => ({
     name,
     description: said,
-    inputSchema: { type: 'object' as const },
+    inputSchema: { type: 'object' as const, properties: { key: { type: 'string', default: API_KEY } } },
     annotations: { readOnlyHint: true },
   })),
 }));

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { secretsIn, secretsOf, without } from '../../src/cli/plan/secrets.ts';
+import { messageLine } from '../../src/cli/show/text.ts';
 import { ROOT, folder, spillway, until } from './support.ts';
 
 /** No form gives it away: only that it is a variable's value, whose name says so. */
@@ -102,6 +103,7 @@ describe('R-11.4 what the command prints', () => {
     using place = folder();
     const { stdout } = await spillway('tools', place.write('plan.yaml', planOf('gives')), '--json');
     expect(stdout).toContain('cannot reach it with [redacted]');
+    expect(stdout).toContain('"default":"[redacted]"');
     expect(stdout).not.toContain('velvet');
   });
 
@@ -119,6 +121,18 @@ describe('R-11.4 what the command prints', () => {
       'abcdefgh',
       'qwertyui',
     ]);
-    expect(without(['abc', 'b'], 'xabcx b')).toBe('x[redacted]x [redacted]');
+    expect(without(['abc', 'b'])('xabcx b')).toBe('x[redacted]x [redacted]');
+  });
+
+  it.each([
+    ['with another that begins with it', 'hunter2 and hunter2024', '[redacted] and [redacted]'],
+    ['with a colour within it', 'hun\u001B[31mter2\u001B[0m', '[redacted]'],
+    ['with an invisible character within it', 'hun\u200Bter2 hun\u0007ter2', '[redacted] [redacted]'],
+    ['as an address has it', `?key=${encodeURIComponent('a b/c+d=')}`, '?key=[redacted]'],
+    ['as JSON has it', JSON.stringify({ key: 'say "so"' }), '{"key":"[redacted]"}'],
+    ['in base64', `Basic ${btoa('user:hunter2')}`, 'Basic [redacted]'],
+  ])('R-11.4 a value is taken out %s', (_, text, shown) => {
+    const given = ['hunter2', 'hunter2024', 'a b/c+d=', 'say "so"', 'user:hunter2'];
+    expect(messageLine(without(given)(text))).toBe(shown);
   });
 });

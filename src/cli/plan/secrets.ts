@@ -1,5 +1,6 @@
 import type { ServerEntry } from '../../contract/formats/server-entry.ts';
-import { REDACTED } from '../../policy/redact/text.ts';
+import { visible } from '../../policy/redact/invisible.ts';
+import { REDACTED, literal } from '../../policy/redact/text.ts';
 import { redactorOf } from '../../policy/redact/values.ts';
 import { environment, type Environment } from '../environment.ts';
 
@@ -41,6 +42,12 @@ export const secretsOf = (
   return [...new Set(values)].slice(0, SECRETS_MAX);
 };
 
-/** Takes values out of a text, and nothing else: what else looks like a secret may be meant for a person to use. */
-export const without = (secrets: readonly string[], text: string): string =>
-  secrets.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), text);
+/**
+ * Makes a function that takes values out of a text, however they are written, and nothing else: what else looks like a
+ * secret may be meant for a person to use. Terminal sequences and invisible characters go first: one within a value
+ * would hide it, and is not shown.
+ */
+export const without = (secrets: readonly string[]): ((text: string) => string) => {
+  const known = literal(secrets);
+  return known === undefined ? (text) => text : (text) => visible(text).replaceAll(known, REDACTED);
+};

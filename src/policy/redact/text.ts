@@ -160,7 +160,8 @@ const formsOf = (secret: string): string[] => {
   ];
 };
 
-const literal = (secrets: readonly string[]): RegExp | undefined => {
+/** What matches values in each form that they may be written in; the longer one where one begins with another. */
+export const literal = (secrets: readonly string[]): RegExp | undefined => {
   const forms = [...new Set(secrets.flatMap(formsOf))].toSorted((a, b) => b.length - a.length);
   return forms.length === 0
     ? undefined
