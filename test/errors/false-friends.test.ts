@@ -66,6 +66,11 @@ describe('R-1.3 words that say something else', () => {
     'The charge may or may not reach the bank',
     'cannot delete: resource in use',
     'too many active calls',
+    'Too many simultaneous connections',
+    'Too many API requests',
+    'Too many mails per minute',
+    "rm: cannot remove 'build': Device or resource busy",
+    'The bank cannot currently accept orders',
     'Too many sockets on the system',
     'Service is currently disabled',
     'Re-authentication already in progress',
@@ -85,6 +90,7 @@ describe('R-1.3 words that say something else', () => {
     'needs API v2 or newer',
     'This plan needs a commercial licence',
     'too many guests for one table',
+    'too many guests per booking',
     'The seat map is not available for this product',
   ])('R-1.3 what nobody can do, nobody can later: %s', (text) => expect(classOf(text)).toBe('permanent'));
 });

@@ -6,7 +6,7 @@ const WORK = [
   'process|fulfil|serv|handl|perform|execut|do(ne)?\\b|start(?! with)|launch|creat|schedul|allocat|proceed|initiali',
   'acquir|obtain|get\\b|retriev|fetch|download|sav|stor|persist|commit|replicat|satisf|guarante|receiv|respon|accept',
   'verif|confirm|determin|lock|reserv|elect|recover|restor|mount|achiev|me?et|join|keep|communicat|fork|spawn|bind',
-  'flush|renew|refresh|rebalanc|resum|promot|sync|assign req',
+  'flush|renew|refresh|rebalanc|resum|promot|sync|assign req|currently',
 ].join('|');
 /**
  * Any other verb, or what something is to be, is refused: `cannot share a name`, `cannot be blank`. A colon says why:
@@ -35,7 +35,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\b(value|text|string|number) (was )?(given|passed|provided|supplied) for\b|\blimit(ed)? (up )?to \d/,
   /\bexceed(ed|ing)? [^\n]{0,30}\b(size|length|space|storage|count|depth)\b/,
   // Of what was given, where it is not the service that has too much to do.
-  /\btoo many (?!(active|running|redirect|retr|attempt|fail|error|process|thread|job|task|call|worker|client|socket|segment|times|in.?flight|[^\n]{0,40} in progress))[a-z]/,
+  /\btoo many (?!(active|running|redirect|retr|attempt|fail|error|process|thread|job|task|call|worker|client|socket|segment|times|in.?flight|[^\n]{0,40} (in progress|per (second|minute|hour))))[a-z]/,
   // What it is to be, and is not.
   /\byou (cannot|may not|must|need to|have to) (?!(wait|retry|try|reconnect|restart)\b)|\bimmutable\b/,
   /\bneeds? to (be|have|contain|start|end|match|equal)\b|\bexpecting (?!value)[a-z\d"'`<[]/,

@@ -82,7 +82,7 @@ const ABOUT_INPUT = any(
 const RATE_LIMITED = any(
   /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
   /\breduce (your|the) (rate|frequency|number of (requests|messages|calls))/,
-  /rate.?limit|request limit|too many (outstanding |pending |parallel |simultaneous )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
+  /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
   /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)/,
   /limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
 );
@@ -163,14 +163,14 @@ const UNAVAILABLE = any(
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b/,
   /experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something (is |was |went )?wrong|(internal|server).?(error|fault)|server had an error/,
-  /(\b(is|are|was|too|currently)|server) busy\b|^busy\b|(is|are|be|currently) locked/,
+  /(\b(is|are|was|too|currently)|server|resource) busy\b|^busy\b|(is|are|be|currently) locked/,
   /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
   /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
   /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
-  /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)/,
+  /too many (clients|([a-z]+ )?connections|open files|sessions|concurrent|pending|in.flight)/,
   /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
   new RegExp(
     `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? BEEN (currently )?available`,
