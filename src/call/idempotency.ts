@@ -286,11 +286,12 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   }).pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
-const lostError = ({ terms, context: { executed, uncertain } }: KeyedCall, error?: ToolExecutionError) => {
+const lostError = ({ context, guarded }: KeyedCall, error?: ToolExecutionError) => {
+  const { executed, uncertain } = context;
   // Its own tool has run, or an earlier process's may have.
   const isOpen = executed || uncertain;
-  // Where the record has gone, nothing of it would keep whoever asks again from running the tool.
-  const isForGood = error === undefined ? isOpen && terms.neverTwice : error.classification === 'permanent';
+  // Where the record has gone, nothing of it keeps whoever asks again from running the tool, nor has its verify asked.
+  const isForGood = error ? error.classification === 'permanent' : isOpen && isSafetyCritical(context, guarded);
   const remedy = isForGood ? (error?.message ?? FIND_OUT) : 'ask again under the same key';
   const what = error === undefined ? 'idempotency key' : 'store';
   const message = `The call lost its ${what} while it ran${isOpen ? ' and may have taken effect' : ''}; ${remedy}`;

@@ -1,7 +1,7 @@
 // Was: a call that lost its key while its tool ran told of what it found there: busy, conflict, "nothing was run". Now:
 // it says that it may have taken effect.
 import { expect, it } from 'vitest';
-import type { DedupeStore } from 'spillway';
+import { createSpillway, tool, type DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { asked, records, watched } from '../spec/tr-02-stores.ts';
@@ -104,3 +104,37 @@ it.each([
     });
   },
 );
+
+it('R-2.5 nor is one whose verify does not know: without a record it is not asked before the tool runs', async () => {
+  const runtime = virtualRuntime();
+  const store = memoryStore({ runtime, sweepMs: Infinity });
+  let paid = 0;
+  const pay = tool({
+    name: 't',
+    policy: { effects: 'mutating', safetyCritical: true, dedupe: { leaseMs: 900 } },
+    execute: () => {
+      paid++;
+      return new Promise(() => undefined);
+    },
+    verify: async () => 'unknown' as const,
+  });
+  const layer = createSpillway({ tools: [pay], store, runtime });
+  const result = layer.execute(asked());
+  await runtime.advance(10);
+  const [record] = await records(store);
+  await store.delete(record?.key ?? '');
+  await runtime.advance(5_000);
+  expect(paid).toBe(1);
+  expect(await result).toMatchObject({
+    status: 'error',
+    error: {
+      code: 'store_unavailable',
+      uncertain: true,
+      message: expect.stringContaining('find out') as string,
+    },
+  });
+  // Why: whoever asks again runs it.
+  void layer.execute(asked());
+  await runtime.advance(5_000);
+  expect(paid).toBe(2);
+});

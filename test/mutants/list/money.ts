@@ -37,9 +37,18 @@ export const MONEY: readonly MutatedFile[] = [
   {
     file: 'call/idempotency.ts',
     mutants: [
-      ['R-2.5 what ran under a key that has gone is not asked for again', 'isOpen && terms.neverTwice', 'false'],
-      ['R-2.5 what did not run may be asked for again', 'isOpen && terms.neverTwice', 'terms.neverTwice'],
-      ['R-9.6 other tools may be asked for again', 'isOpen && terms.neverTwice', 'isOpen'],
+      [
+        'R-2.5 what ran under a key that has gone is not asked for again',
+        'isOpen && isSafetyCritical(context, guarded)',
+        'false',
+      ],
+      [
+        'R-2.5 also where it has a verify',
+        'isOpen && isSafetyCritical(context, guarded)',
+        'isOpen && isSafetyCritical(context, guarded) && guarded.verify === undefined',
+      ],
+      ['R-2.5 what did not run may be asked for again', 'isOpen && isSafetyCritical(', 'isSafetyCritical('],
+      ['R-9.6 other tools may be asked for again', 'isOpen && isSafetyCritical(context, guarded)', 'isOpen'],
     ],
   },
   {
