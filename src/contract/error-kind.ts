@@ -93,5 +93,5 @@ export const TOOL_ERROR_KIND_MEANINGS: Readonly<Record<ToolErrorKind, ToolErrorK
     duplicate_in_flight: 'The same call is already running.',
     blocked: 'The call was blocked.',
     retry_budget_exhausted: 'Too many retries are under way; this one was not made.',
-    store_unavailable: 'The store that guards against duplicates is unavailable; the call was not made.',
+    store_unavailable: 'The store that guards against duplicates is unavailable.',
   });

@@ -27,7 +27,6 @@ const EFFECT_SAID: Readonly<Partial<Record<ToolErrorKind, Effect>>> = {
   conflict: 'did_not_run',
   blocked: 'did_not_run',
   duplicate_in_flight: 'did_not_run',
-  store_unavailable: 'did_not_run',
 };
 
 /** What is known of a failure, and the words that are there for it already. */

@@ -100,10 +100,28 @@ it.each([
         code: 'store_unavailable',
         uncertain: true,
         message: expect.stringContaining('find out, then clear the key') as string,
+        // It said that the call was not made, too.
+        modelText:
+          'The store that guards against duplicates is unavailable. The tool may have run and taken effect. ' +
+          'Check first whether it took effect. Do not try again.',
       },
     });
   },
 );
+
+it('R-12.4 a call that the store lets not run says so to its model, and one that ran does not', async () => {
+  const down: DedupeStore = {
+    ...memoryStore(),
+    setIfNotExists: () => {
+      throw new Error('connect ECONNREFUSED');
+    },
+  };
+  const { call } = watched(down, () => 'done', { effects: 'mutating' }, { runtime: virtualRuntime() });
+  const { error } = await call();
+  expect(error?.modelText).toMatch(
+    /^The store that guards against duplicates is unavailable\. The tool did not run\. /,
+  );
+});
 
 it('R-2.5 nor is one whose verify does not know: without a record it is not asked before the tool runs', async () => {
   const runtime = virtualRuntime();
