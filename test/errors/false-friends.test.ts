@@ -71,6 +71,8 @@ describe('R-1.3 words that say something else', () => {
     'Too many mails per minute',
     "rm: cannot remove 'build': Device or resource busy",
     'The bank cannot currently accept orders',
+    'cannot search the index while it is being rebuilt',
+    'cannot resize the disk until the last resize has ended',
     'Too many sockets on the system',
     'Service is currently disabled',
     'Re-authentication already in progress',
@@ -81,6 +83,7 @@ describe('R-1.3 words that say something else', () => {
   it.each([
     'A refund cannot exceed the charge',
     "You can't combine two vouchers",
+    'A cart cannot be emptied while it has a reserved seat',
     'Names can not overlap',
     'A guest may not edit invoices',
     'The fee cannot be null: refund',

@@ -10,9 +10,9 @@ const WORK = [
 ].join('|');
 /**
  * Any other verb, or what something is to be, is refused: `cannot share a name`, `cannot be blank`. A colon says why:
- * `cannot delete: in use`.
+ * `cannot delete: in use`; what passes is no refusal: `cannot search while it is being rebuilt`.
  */
-const REFUSED = `(be (?!${WORK})[a-z\\d]|(?!be |${WORK})[a-z\\d]+\\b(?!:))`;
+const REFUSED = `(be (?!${WORK})[a-z\\d]|(?!be |${WORK})[a-z\\d]+\\b(?!:))(?![^\\n]* (being|until) )`;
 
 /**
  * How English says that an input does not do, whatever it is an input of: what it lacks, what it is to be and is not,
