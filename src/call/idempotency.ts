@@ -293,7 +293,7 @@ const lostError = ({ context, guarded }: KeyedCall, error?: ToolExecutionError) 
   // Where the record has gone, nothing of it keeps whoever asks again from running the tool, nor has its verify asked.
   const isForGood = error ? error.classification === 'permanent' : isOpen && isSafetyCritical(context, guarded);
   const remedy = isForGood ? (error?.message ?? FIND_OUT) : 'ask again under the same key';
-  const what = error === undefined ? 'idempotency key' : 'store';
+  const what = error ? 'store' : 'idempotency key';
   const message = `The call lost its ${what} while it ran${isOpen ? ' and may have taken effect' : ''}; ${remedy}`;
   const classification = isForGood ? 'permanent' : undefined;
   return new ToolExecutionError('store_unavailable', message, { executed, uncertain: isOpen, classification });

@@ -15,7 +15,7 @@ import { isManifest } from './plan/file-kind.ts';
 import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './arguments/gateway.ts';
 import { loadPlan } from './plan/file.ts';
 import { Interrupted } from './run.ts';
-import { SECRETS_MAX, secretsOf } from './plan/secrets.ts';
+import { joined, secretsOf } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import type { Output } from './show/terminal.ts';
 import { messageLine, plain } from './show/text.ts';
@@ -139,7 +139,7 @@ const serve = async (command: GatewayCommand, context: GatewayContext, closers: 
     closers.unshift(redis.close);
     state = redis.state;
   }
-  const secrets = loaded.flatMap((one) => one.secrets).slice(0, SECRETS_MAX);
+  const secrets = joined(...loaded.map((one) => one.secrets));
   const spillway = createSpillway({ tools, runtime, redact: { secrets } });
   closers.unshift(() => spillway.close());
   const logger = loggerOn(stderr, runtime);

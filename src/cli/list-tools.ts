@@ -7,7 +7,7 @@ import { EXIT, type CommandContext } from './context.ts';
 import { isManifest } from './plan/file-kind.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { until } from './run.ts';
-import { secretsOf, without } from './plan/secrets.ts';
+import { secretsOf, withoutSecrets } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import { table } from './show/table.ts';
 import { styleOf, type Style } from './show/terminal.ts';
@@ -39,7 +39,7 @@ type InputSchema = Readonly<Record<string, unknown>>;
 const schemaShown = (schema: InputSchema, shown: (text: string) => string): InputSchema =>
   JSON.parse(shown(JSON.stringify(schema))) as InputSchema;
 
-const shownTool = (server: string, tool: AnyTool, names: readonly string[], shown = without([])): ShownTool => ({
+const shownTool = (server: string, tool: AnyTool, names: readonly string[], shown = withoutSecrets([])): ShownTool => ({
   server,
   tool: tool.name.startsWith(`${server}.`) ? tool.name.slice(server.length + 1) : tool.name,
   names: [...names, tool.name],
@@ -73,7 +73,7 @@ const ofPlan = async (
       );
   const starting = startServers(names, loaded, runtime);
   const { providers, close } = await until(starting, signal, 'interrupted; nothing was called');
-  const shown = without(secretsOf(known));
+  const shown = withoutSecrets(secretsOf(known));
   try {
     const tools = [...providers].flatMap(([server, provider]) =>
       provider.tools.map((tool) => {

@@ -10,7 +10,7 @@ import { openGates, tellAsked } from './store/gates.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { clientConfig } from './mcp/client-config.ts';
 import { configured } from './mcp/servers.ts';
-import { without } from './plan/secrets.ts';
+import { withoutSecrets } from './plan/secrets.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import type { Output } from './show/terminal.ts';
 import { messageLine, plain } from './show/text.ts';
@@ -100,7 +100,7 @@ const serveHttp = async (
 
 /** What servers say on stderr, a line each. */
 const heardOn = (stderr: Output, secrets: readonly string[]): NonNullable<McpProxyOptions['heard']> => {
-  const shown = without(secrets);
+  const shown = withoutSecrets(secrets);
   return (server, line) => void stderr.write(`${messageLine(shown(`${server}: ${line}`))}\n`);
 };
 

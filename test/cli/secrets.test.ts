@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { secretsIn, secretsOf, without } from '../../src/cli/plan/secrets.ts';
+import { secretsIn, secretsOf, withoutSecrets } from '../../src/cli/plan/secrets.ts';
 import { messageLine } from '../../src/cli/show/text.ts';
 import { ROOT, folder, spillway, until } from './support.ts';
 
@@ -121,7 +121,7 @@ describe('R-11.4 what the command prints', () => {
       'abcdefgh',
       'qwertyui',
     ]);
-    expect(without(['abc', 'b'])('xabcx b')).toBe('x[redacted]x [redacted]');
+    expect(withoutSecrets(['abc', 'b'])('xabcx b')).toBe('x[redacted]x [redacted]');
   });
 
   it.each([
@@ -133,6 +133,6 @@ describe('R-11.4 what the command prints', () => {
     ['in base64', `Basic ${btoa('user:hunter2')}`, 'Basic [redacted]'],
   ])('R-11.4 a value is taken out %s', (_, text, shown) => {
     const given = ['hunter2', 'hunter2024', 'a b/c+d=', 'say "so"', 'user:hunter2'];
-    expect(messageLine(without(given)(text))).toBe(shown);
+    expect(messageLine(withoutSecrets(given)(text))).toBe(shown);
   });
 });

@@ -17,18 +17,24 @@ const layerOn = (store: DedupeStore, runtime = virtualRuntime()) => {
   return { layer, told, lines: () => layer.warnings.filter((line) => line.startsWith('store: ')) };
 };
 
+/** A client of a real Redis that is set up so. */
+const redisWith = async (settings: Readonly<Record<string, string>>) => {
+  const server = await startRedis({ settings });
+  const client = await connect?.(at(server));
+  if (client === undefined) throw new Error('there is no client library');
+  onTestFinished(async () => {
+    await client.close();
+    await server.stop();
+  });
+  return client.client;
+};
+
 describe('R-10.3 how durable a store is, told at the start', () => {
   it.each([{}, { appendonly: 'yes', appendfsync: 'always' }])(
     'R-10.3 a real Redis with %j and no replicas, of which one is waited for',
     async (settings) => {
-      const server = await startRedis({ settings });
-      const client = await connect?.(at(server));
-      if (client === undefined) throw new Error('there is no client library');
-      onTestFinished(async () => {
-        await client.close();
-        await server.stop();
-      });
-      const { layer, lines } = layerOn(redisStore(client.client, { durability: 'replicated' }));
+      const client = await redisWith(settings);
+      const { layer, lines } = layerOn(redisStore(client, { durability: 'replicated' }));
       await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 20_000 }).toBe('redis');
       expect(lines()).toContainEqual(expect.stringMatching('has 0 replicas and 1 are waited for'));
     },
@@ -43,14 +49,8 @@ describe('R-10.3 how durable a store is, told at the start', () => {
     [{ appendonly: 'yes', 'rename-command': 'CONFIG refused' }, ['CONFIG is forbidden']],
     [{ appendonly: 'yes', appendfsync: 'always' }, []],
   ])('R-10.3 a real Redis with %j', async (settings, lines) => {
-    const server = await startRedis({ settings });
-    const client = await connect?.(at(server));
-    if (client === undefined) throw new Error('there is no client library');
-    onTestFinished(async () => {
-      await client.close();
-      await server.stop();
-    });
-    const { layer, told, lines: warned } = layerOn(redisStore(client.client));
+    const client = await redisWith(settings);
+    const { layer, told, lines: warned } = layerOn(redisStore(client));
     // It has been asked by the time that another report is there, since commands of one connection are answered in
     // order.
     await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 20_000 }).toBe('redis');

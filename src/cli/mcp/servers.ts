@@ -11,13 +11,14 @@ import { UsageError } from '../arguments/usage.ts';
 import { readText, refusal, type PlanFileError } from '../plan/file.ts';
 import { remoteAt, remoteOf } from '../plan/remote.ts';
 import { launchOf } from '../plan/servers.ts';
-import { SECRETS_MAX, secretsIn, secretsOf } from '../plan/secrets.ts';
+import { joined, secretsIn, secretsOf } from '../plan/secrets.ts';
 import { choices } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';
 
 /** Which servers the proxy has, and how their tools are guarded. */
 export interface Configured {
-  readonly proxy: Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'> & { readonly secrets: readonly string[] };
+  readonly proxy: Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'> &
+    Required<Pick<McpProxyOptions, 'secrets'>>;
   /** What has to let calls pass. */
   readonly gates: Pick<GatesAsked, 'needsApproval' | 'budget'>;
 }
@@ -111,8 +112,8 @@ const secretsOfAll = (
   entries: Readonly<Record<string, ServerEntry>>,
   places: ReadonlyArray<{ readonly place: ServerPlace }>,
 ): readonly string[] => {
-  const passed = places.flatMap(({ place }) => ('url' in place ? [] : secretsIn(place.env)));
-  return [...new Set([...secretsOf(entries), ...passed])].slice(0, SECRETS_MAX);
+  const passed = places.map(({ place }) => ('url' in place ? [] : secretsIn(place.env)));
+  return joined(secretsOf(entries), ...passed);
 };
 
 /**

@@ -1,13 +1,11 @@
 import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import { visible } from '../../policy/redact/invisible.ts';
 import { REDACTED, literal } from '../../policy/redact/text.ts';
-import { redactorOf } from '../../policy/redact/values.ts';
+import { SECRETS_MAX, SECRET_LENGTH_MAX, redactorOf } from '../../policy/redact/values.ts';
 import { environment, type Environment } from '../environment.ts';
 
-/** As many and as long as `redact.secrets` takes them; a shorter one would take half of every text along. */
+/** A shorter one would take half of every text along. */
 const LENGTH_MIN = 6;
-const LENGTH_MAX = 4096;
-export const SECRETS_MAX = 256;
 /** What a header's value begins with that is no secret itself. */
 const SCHEME = /^(?:bearer|basic|token)\s+/i;
 /** Names of a shell's that only look as if: the folder that it is in. */
@@ -21,11 +19,14 @@ const isSecretName = (name: string): boolean =>
 
 const bare = (value: string): string => value.replace(SCHEME, '').trim();
 
+/** Secrets of several places, each once, and as many as `redact.secrets` takes. */
+export const joined = (...places: ReadonlyArray<readonly string[]>): readonly string[] =>
+  [...new Set(places.flat())].slice(0, SECRETS_MAX);
+
 /** Of variables or headers, the values that are secrets by their names. */
 export const secretsIn = (values: Environment = {}): readonly string[] => {
   const found = Object.entries(values).flatMap(([name, value = '']) => (isSecretName(name) ? [bare(value)] : []));
-  const usable = found.filter(({ length }) => length >= LENGTH_MIN && length <= LENGTH_MAX);
-  return [...new Set(usable)].slice(0, SECRETS_MAX);
+  return joined(found.filter(({ length }) => length >= LENGTH_MIN && length <= SECRET_LENGTH_MAX));
 };
 
 /** What the servers of a file are given as secrets: nothing that is printed or traced may hold one. */
@@ -33,13 +34,13 @@ export const secretsOf = (
   servers: Readonly<Record<string, ServerEntry>> = {},
   env: Environment = environment,
 ): readonly string[] => {
-  const values = Object.values(servers).flatMap(({ env: given, headers, headers_from_env: variables = {}, oauth }) => [
-    ...secretsIn(given),
-    ...secretsIn(headers),
+  const places = Object.values(servers).flatMap(({ env: given, headers, headers_from_env: variables = {}, oauth }) => [
+    secretsIn(given),
+    secretsIn(headers),
     // Whoever keeps a value in a variable does not want to see it.
-    ...[...Object.values(variables), oauth?.client_secret_env ?? ''].flatMap((name) => secretsIn({ key: env[name] })),
+    ...[...Object.values(variables), oauth?.client_secret_env ?? ''].map((name) => secretsIn({ key: env[name] })),
   ]);
-  return [...new Set(values)].slice(0, SECRETS_MAX);
+  return joined(...places);
 };
 
 /**
@@ -47,7 +48,7 @@ export const secretsOf = (
  * secret may be meant for a person to use. Terminal sequences and invisible characters go first: one within a value
  * would hide it, and is not shown.
  */
-export const without = (secrets: readonly string[]): ((text: string) => string) => {
+export const withoutSecrets = (secrets: readonly string[]): ((text: string) => string) => {
   const known = literal(secrets);
   return known === undefined ? (text) => text : (text) => visible(text).replaceAll(known, REDACTED);
 };

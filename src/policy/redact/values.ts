@@ -33,8 +33,8 @@ export interface Capture {
 export type CaptureOptions = Readonly<Record<string, Capture>>;
 
 const SECRET_LENGTH_MIN = 4;
-const SECRET_LENGTH_MAX = 4096;
-const SECRETS_MAX = 256;
+export const SECRET_LENGTH_MAX = 4096;
+export const SECRETS_MAX = 256;
 /** Limits on what is captured of one input or output: a trace is no archive. */
 const DEPTH_MAX = 8;
 const VALUES_MAX = 1000;
@@ -130,7 +130,7 @@ export interface Redactor {
   readonly text: (given: string) => string;
   /** A tool's input for a person who is asked about it: cut, and without secrets. */
   readonly value: (given: unknown) => unknown;
-  /** Whether an id or a name may stand in an event as it is: nobody knows where a host named keys of its own. */
+  /** Whether an id or a name may stand in an event as it is. Where a host named keys, its field may be one of them. */
   isSafe(name: string): boolean;
 }
 

@@ -1,5 +1,5 @@
 import { of } from 'rxjs';
-import { plan, tool, type Tool } from 'spillway';
+import { plan, tool, type Hooks, type Tool } from 'spillway';
 import { createApprovals, createBudget, type ApprovalAnswer } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
 import { called, failing, giving, once, request, turned, type Place, type Secret } from './kit.ts';
@@ -68,35 +68,22 @@ const storeOf =
     });
   };
 
+const thrown = (text: string): never => {
+  throw new Error(text);
+};
+
+const hooked = (hooks: (text: string) => Hooks): Place =>
+  request(
+    () => ({}),
+    true,
+    ({ text }) => ({ hooks: hooks(text) }),
+  );
+
 /** What hosts, people and stores say around a call. */
 export const AROUND: Readonly<Record<string, Place>> = {
-  'a hook that blocks': request(
-    () => ({}),
-    true,
-    ({ text }) => ({ hooks: { beforeToolCall: () => ({ block: text }) } }),
-  ),
-  'a hook that throws': request(
-    () => ({}),
-    true,
-    ({ text }) => ({
-      hooks: {
-        afterToolCall: () => {
-          throw new Error(text);
-        },
-      },
-    }),
-  ),
-  'the hook before a call': request(
-    () => ({}),
-    true,
-    ({ text }) => ({
-      hooks: {
-        prepareCall: () => {
-          throw new Error(text);
-        },
-      },
-    }),
-  ),
+  'a hook that blocks': hooked((text) => ({ beforeToolCall: () => ({ block: text }) })),
+  'a hook that throws': hooked((text) => ({ afterToolCall: () => thrown(text) })),
+  'the hook before a call': hooked((text) => ({ prepareCall: () => thrown(text) })),
   'an error handler’s reason': {
     told: true,
     layer: ({ text }) => ({
@@ -120,16 +107,16 @@ export const AROUND: Readonly<Record<string, Place>> = {
       await called(layer, { toolName: 'a', session: name, input: 2 }),
     ],
   },
-  'an undo that fails': undone(({ text }) => (): never => {
-    throw new Error(text);
-  }),
+  'an undo that fails': undone(
+    ({ text }) =>
+      () =>
+        thrown(text),
+  ),
   'an undo whose input fails': undone(
     () => () => 1,
     ({ text }) => ({
       policy: { effects: 'mutating', retry: { maxAttempts: 1 } },
-      compensate: (): never => {
-        throw new Error(text);
-      },
+      compensate: () => thrown(text),
     }),
   ),
   'a question whether it was done': {
@@ -139,9 +126,7 @@ export const AROUND: Readonly<Record<string, Place>> = {
         tool({
           name: 'a',
           policy: { effects: 'mutating', retry: { maxAttempts: 1 } },
-          verify: () => {
-            throw new Error(text);
-          },
+          verify: () => thrown(text),
           execute: (): never => {
             throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
           },
@@ -158,7 +143,7 @@ export const AROUND: Readonly<Record<string, Place>> = {
     layer: (secret) => ({
       tools: [giving('a')],
       store: storeOf(({ text }, method) => {
-        if (method === 'setIfNotExists') throw new Error(text);
+        if (method === 'setIfNotExists') thrown(text);
       })(secret),
     }),
   },
@@ -166,9 +151,7 @@ export const AROUND: Readonly<Record<string, Place>> = {
     ...undone(() => () => 1),
     layer: (secret) => ({
       ...undone(() => () => 1).layer(secret),
-      store: storeOf(({ text }) => {
-        throw new Error(text);
-      })(secret),
+      store: storeOf(({ text }) => thrown(text))(secret),
     }),
   },
   'a store’s own report': {
