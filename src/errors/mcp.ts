@@ -5,7 +5,7 @@ import { isSlip } from './doubt/slip.ts';
 import { asHearsay } from './text/hearsay.ts';
 import type { Meaning } from './text/sense.ts';
 import { read, readStructure } from './structure.ts';
-import { TEXT_LENGTH_MAX } from './text/plain.ts';
+import { MESSAGE_LENGTH_MAX } from './text/plain.ts';
 import { isTyped, toToolExecutionError } from './tool.ts';
 
 const wallNow = (): number => liveRuntime.wallNow();
@@ -157,11 +157,11 @@ const textOf = (result: unknown): string => {
   const count = typeof length === 'number' ? Math.min(length, PARTS_MAX) : 0;
   let text = '';
   // By index: the list may be a proxy whose iterator throws.
-  for (let i = 0; i < count && text.length < TEXT_LENGTH_MAX; i++) {
+  for (let i = 0; i < count && text.length < MESSAGE_LENGTH_MAX; i++) {
     const part = read(read(content, String(i)), 'text');
     if (typeof part === 'string') text += text === '' ? part : `\n${part}`;
   }
-  return text.slice(0, TEXT_LENGTH_MAX);
+  return text.slice(0, MESSAGE_LENGTH_MAX);
 };
 
 /**

@@ -1,11 +1,9 @@
 import { parseHttpDate } from './http-date.ts';
 import { CODES, HEADERS, NAMES, STATUSES } from './paths.ts';
-import { TEXT_LENGTH_MAX, plainText } from './text/plain.ts';
+import { MESSAGE_LENGTH_MAX, TEXT_LENGTH_MAX, plainText } from './text/plain.ts';
 
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
-/** More than is shown of it: whoever takes secrets out sees one on that edge whole. */
-const MESSAGE_LENGTH_MAX = 8192;
 /** Longer than this, a field holds no code and no name. */
 const CODE_LENGTH_MAX = 128;
 /** The longest form of an HTTP date has 33 characters. */

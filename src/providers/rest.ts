@@ -8,6 +8,7 @@ import type { ToolContext } from '../contract/tool.ts';
 import { toToolError } from '../errors/read-error.ts';
 import { mcpAborted } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
+import { MESSAGE_LENGTH_MAX } from '../errors/text/plain.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { createConnections, exchange, type Connections, type RestRequest } from './rest/exchange.ts';
@@ -34,7 +35,6 @@ export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 const RESPONSE_BYTES = 8 * 1024 * 1024;
 /** An error's body is read for its code, which stands at the beginning. */
 const ERROR_BYTES = 65_536;
-const ERROR_TEXT_MAX = 4_096;
 /**
  * How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them
  * into a timeout.
@@ -171,7 +171,7 @@ const refusal = async (
     statusText,
     headers: { ...headers, 'set-cookie': undefined },
     error: errorIn(body),
-    body: text.slice(0, ERROR_TEXT_MAX),
+    body: text.slice(0, MESSAGE_LENGTH_MAX),
   };
   if (status < 400 || status > 599)
     return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
@@ -179,7 +179,7 @@ const refusal = async (
   // Where the answer is shown to a model, it is what the error says.
   const error =
     policy.show === 'errors' && text.trim() !== ''
-      ? reworded(read, `${read.message}: ${text.slice(0, ERROR_TEXT_MAX)}`)
+      ? reworded(read, `${read.message}: ${text.slice(0, MESSAGE_LENGTH_MAX)}`)
       : read;
   return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
 };

@@ -1,5 +1,6 @@
 import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeClaim, DedupeRecord } from '../contract/store.ts';
+import { MESSAGE_LENGTH_MAX } from '../errors/text/plain.ts';
 import { given } from '../policy/check.ts';
 import { sha256 } from '../policy/key/sha256.ts';
 import { fitting } from '../policy/shape/parts.ts';
@@ -12,8 +13,6 @@ export const PAGE_ENTRIES = 50;
 export const KEEP_MS = 604_800_000;
 /** The longest output of one call that is kept. */
 const OUTPUT_MAX_CHARS = 100_000;
-/** The longest word of a tool about why something stays that is kept. */
-const MESSAGE_MAX_CHARS = 4_000;
 
 type Identity = Pick<Journal, 'turnId' | 'session' | 'actor' | 'tenant' | 'submission'>;
 
@@ -99,7 +98,7 @@ const entryText = (
   input: string | undefined,
   output: string | undefined,
 ): string => {
-  const told = given({ message: message?.slice(0, MESSAGE_MAX_CHARS) });
+  const told = given({ message: message?.slice(0, MESSAGE_LENGTH_MAX) });
   const values = [
     ...(input === undefined ? [] : [`"input":${input}`]),
     ...(output === undefined ? [] : [`"output":${output}`]),

@@ -1,6 +1,12 @@
 /** Text is matched on this many of its first characters. */
 export const TEXT_LENGTH_MAX = 4096;
 
+/**
+ * Text is kept up to this length. A trace shows half of it: a secret on the edge of what is shown is seen whole by what
+ * takes it out.
+ */
+export const MESSAGE_LENGTH_MAX: number = 2 * TEXT_LENGTH_MAX;
+
 /** What is not plain already. */
 const ODD = /[^\n -~]| {2}|n't|can not/;
 

@@ -1,4 +1,5 @@
-const LINE_LENGTH_MAX = 1_000;
+import { MESSAGE_LENGTH_MAX } from '../../../errors/text/plain.ts';
+
 /** Lines of the tail that go into an error's message. */
 const SAID_MAX = 3;
 
@@ -30,8 +31,8 @@ export class StderrTail {
   /** Takes what was written; gives the lines that are whole by now. */
   add(chunk: Uint8Array): readonly string[] {
     const lines = (this.#partial + this.#decoder.decode(chunk, { stream: true })).split('\n');
-    this.#partial = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
-    const whole = lines.map((line) => line.trimEnd().slice(0, LINE_LENGTH_MAX));
+    this.#partial = (lines.pop() ?? '').slice(0, MESSAGE_LENGTH_MAX);
+    const whole = lines.map((line) => line.trimEnd().slice(0, MESSAGE_LENGTH_MAX));
     this.#lines.push(...whole);
     this.#lines.splice(0, this.#lines.length - this.#max);
     return whole;
