@@ -69,7 +69,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bnon-[a-z]{2,12} (value|type|argument|input|character)s?\b/,
   /\bno (supported|compatible|acceptable|valid|known) [a-z]|\babsent\b/,
   // What is not offered, or not to everyone.
-  /\bonly ([a-z]+ ){0,2}(for|in|on|with|if|when)\b|\bused only\b|\bsupports? ([^\n]{1,30} only|up to)\b/,
+  /\bonly ([a-z]+ ){0,2}(for|in|on|with|if|when)\b|\bsupports? ([^\n]{1,30} only|up to)\b/,
   /\bwas flagged\b/,
   /\bneeds? ([a-z]{1,20} ){0,3}(permission|privilege|right|access|role|licen[cs]e|subscription|plan)\b/,
   /\bunlicen[sc]ed\b|\bno ([a-z]{1,20} ){0,3}(account|subscription|licen[cs]e)s?\b/,
@@ -78,7 +78,6 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bsunset\b|\bend.of.life\b/,
   /\bnot (available|offered) (for|in|on|to|with) ((this|your|the) )?(account|plan|project|version|region|tier|edition|platform|user|team|workspace|customer|product|country|model|currency)/,
   /\bdenies\b/,
-  /\bonly (valid|applicable|allowed|permitted|accepted)\b/,
   /\bonly [^\n.]{1,80} (is|are) (supported|allowed|accepted|valid)\b|\bnot (yet |currently )(supported|implemented)\b/,
   /\b(cannot|may not) [a-z]{2,12} [^\n]{1,40} (using|where|on (this|that|these|those|an?)|(for|of|to) (an?|other|another|someone))\b/,
   /\bonly (the |an? )?(?!(one|two|single|leader|primary|master|active)\b)([a-z]{1,20} ){1,6}(can|may)\b/,

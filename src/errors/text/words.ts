@@ -123,7 +123,7 @@ const CANCELED = any(
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /FAILED (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
@@ -152,7 +152,7 @@ const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|conne
 const UNAVAILABLE = any(
   /\bshut(ting)? ?down\b|\bin process\b|\btoo old\b/,
   /\bnot yet (?!supported|implemented|allowed|permitted|available (in|for))/,
-  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bexpected \d+ (more )?bytes/,
+  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bslower than\b|\bexpected \d+ (more )?bytes/,
   /\bbytes (expected|remaining)\b/,
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} BEEN (reached|exceeded)/,
@@ -172,9 +172,6 @@ const UNAVAILABLE = any(
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
   /too many (clients|([a-z]+ )?connections|open files|sessions|concurrent|pending|in.flight)/,
   /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
-  new RegExp(
-    `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? BEEN (currently )?available`,
-  ),
 );
 
 /**
@@ -223,12 +220,13 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?(be )?found|no.?such|non-?existent|\b(do(es)?|did) not exist|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
-  /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload) for\b|\bno (rows|results|records|matches)\b/,
+  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
+  /\bno (rows|results|records|matches)\b/,
   /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
   /\bno [^\n.]{1,30} matched/,
   /\bun(known|recogni[sz]ed|declared|registered)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
-  /FAILED (be )?(find|found|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
+  /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
   // Invalid or malformed input.
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
@@ -240,9 +238,9 @@ const REJECTED = any(
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|(do(es)?|did) not (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (?!enough|been|to|recent|current|sufficient (?!perm|priv|right|access|role))|own|verify)|(mis|no )match/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
   /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
-  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
+  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /is a directory|missing \d|\bused on an? non-/,
+  /is a directory|\bused on an? non-/,
   /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
   /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,

@@ -34,7 +34,7 @@ const ISSUED = [
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT = new RegExp(
-  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|otp|curl|hook|${ISSUED}`,
+  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|otp|curl|hook|mysql|redis-|${ISSUED}`,
   'i',
 );
 
@@ -110,10 +110,11 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   // XML.
   [new RegExp(`(<[\\w:-]{0,32}${NAME}[^<>]{0,64}>)[^<]+`, 'gi'), keepingFirst],
   [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, REDACTED],
-  // A login as curl is given it, and addresses that are secrets themselves: who knows one may write there.
+  // A login as commands are given it, and addresses that are secrets themselves: who knows one may write there.
   [
     new RegExp(
       String.raw`(\bcurl\b[^\n]{0,256}?\s--?(?:proxy-)?u(?:ser)?[\s="']{0,4}[^\s:"'/]{1,64}:|` +
+        String.raw`\b(?:mysql[^\n]{0,256}?\s-p|sshpass\s-p\s?|redis-cli\b[^\n]{0,256}?\s-a\s)["']?|` +
         String.raw`\/\/hooks\.[\w.-]{1,64}\/|webhook(?:s|b2)?\/(?=\S{0,128}?(?=[a-z_-]{0,64}\d)(?=[\d_-]{0,64}[a-z])[\w-]{16}))[^\s"'<>]+`,
       'gi',
     ),
