@@ -110,6 +110,13 @@ describe('R-11.4 what the command prints', () => {
   it('R-11.4 which values are secrets say their names, or that they stand in a variable', () => {
     const env = { LOG_LEVEL: 'information', PWD: 'some/folder', GITHUB_TOKEN: 'abcdefgh', DB_PASSWORD: 'qwertyui' };
     expect(secretsIn({ ...env, SHORT_KEY: 'abc' })).toEqual(['abcdefgh', 'qwertyui']);
+    const ends = { GH_PAT: 'abcdefg1', STRIPE_SK: 'abcdefg2', DB_PW2: 'abcdefg3', TASK: 'abcdefg4', DESK: 'abcdefg5' };
+    expect(secretsIn(ends)).toEqual(['abcdefg1', 'abcdefg2', 'abcdefg3']);
+    const address = 'postgres://ann:sw%40rdfish@db.example:5432/shop';
+    expect(secretsIn({ DATABASE_URL: address, HOME_URL: 'http://a.example:8080/x@y' })).toEqual([
+      'sw%40rdfish',
+      'sw@rdfish',
+    ]);
     const entry = {
       url: 'https://a.example',
       headers: { Authorization: 'Bearer hunter2hunter2', Accept: 'text/html' },

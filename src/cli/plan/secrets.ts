@@ -13,19 +13,36 @@ const FOLDERS = /^(?:OLD)?PWD$/;
 
 const { value: shown } = redactorOf();
 
+/** How names of variables end that the redactor does not know: `GH_PAT`, `STRIPE_SK`, `DB_PW`. */
+const ENDS_AS_SECRET = /key$|(?:^|[_-])(?:pat|sk|pw|pass|auth|jwt|dsn|salt|pin|otp)\d?$/i;
+
 /** Whether what a variable or a header is called says that its value is a secret. */
 const isSecretName = (name: string): boolean =>
-  !FOLDERS.test(name) && (/key$/i.test(name) || Object.values(shown({ [name]: '' }) as object).includes(REDACTED));
+  !FOLDERS.test(name) &&
+  (ENDS_AS_SECRET.test(name) || Object.values(shown({ [name]: '' }) as object).includes(REDACTED));
 
 const bare = (value: string): string => value.replace(SCHEME, '').trim();
+
+/** The password of an address, as it stands there and as it is meant: `postgres://ann:p%40ss@db/shop`. */
+const passwordsIn = (value: string): readonly string[] => {
+  const [, written = ''] = /^[a-z][\w+.-]{0,30}:\/\/[^\s/?#@:]{0,256}:([^\s/?#]{1,512})@/i.exec(value) ?? [];
+  try {
+    return [written, decodeURIComponent(written)];
+  } catch {
+    return [written];
+  }
+};
 
 /** Secrets of several places, each once, and as many as `redact.secrets` takes. */
 export const joined = (...places: ReadonlyArray<readonly string[]>): readonly string[] =>
   [...new Set(places.flat())].slice(0, SECRETS_MAX);
 
-/** Of variables or headers, the values that are secrets by their names. */
+/** Of variables or headers, the values that are secrets by their names, and the passwords in addresses. */
 export const secretsIn = (values: Environment = {}): readonly string[] => {
-  const found = Object.entries(values).flatMap(([name, value = '']) => (isSecretName(name) ? [bare(value)] : []));
+  const found = Object.entries(values).flatMap(([name, value = '']) => [
+    ...(isSecretName(name) ? [bare(value)] : []),
+    ...passwordsIn(value),
+  ]);
   return joined(found.filter(({ length }) => length >= LENGTH_MIN && length <= SECRET_LENGTH_MAX));
 };
 
