@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Subject, take, type Observable } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
 import { mcpHttpProvider } from '../../../src/providers/mcp-http.ts';
+import { liveRuntime } from '../../../src/runtime.ts';
 import { closedUrl } from '../../errors/scripted-server.ts';
 import { httpKit, isCall } from './http-kit.ts';
 import { context, failure, run, until } from '../support.ts';
@@ -52,8 +54,15 @@ describe('a server that goes away', () => {
       executed: false,
     });
     await until(() => kit.server.answering.size === 0);
-    kit.server.intercept = (_request, _response, body) => body.includes('tools/list');
-    expect(await failure(provide({ connectTimeoutMs: 100 }))).toMatchObject({
+    // Its time is over once it has been asked for its tools: before, it may have made a session that nobody knows of.
+    const asked$ = new Subject<0>();
+    kit.server.intercept = (_request, _response, body) => {
+      if (!body.includes('tools/list')) return false;
+      asked$.next(0);
+      return true;
+    };
+    const after = (ms: number): Observable<0> => (ms === 100 ? asked$.pipe(take(1)) : liveRuntime.after(ms));
+    expect(await failure(provide({ connectTimeoutMs: 100, runtime: { ...liveRuntime, after } }))).toMatchObject({
       kind: 'transport_error',
       executed: false,
     });
