@@ -30,7 +30,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bthere (is|are|was|were) no [^\n]{1,40}(corresponding|matching|with|called|named)\b/,
   /\b(has|have) no ([a-z]{1,20}_[a-z]|([a-z-]{1,20} ){0,3}(key|field|attribute|property|column|permission|role|id|value|name|option|claim|header)s?\b)/,
   /(^|[:"*>\]] ?)empty (?![^\n]{0,30}(reply|response|answer|result))[a-z]/,
-  /(?<!(data|more|response|reply)) (was|were) (un)?expected\b/,
+  /(?<!(data|more|response|reply)) (was|were) (un)?expected\b|\b(is|are) not expected\b(?! to)/,
   /\bwithout (specifying|providing|setting|giving|[a-z \d]{1,20} (enabled|configured|set|specified)\b)/,
   /\b(value|text|string|number) (was )?(given|passed|provided|supplied) for\b|\blimit(ed)? (up )?to \d/,
   /\bexceed(ed|ing)? [^\n]{0,30}\b(size|length|space|storage|count|depth)\b/,
@@ -70,7 +70,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bno (supported|compatible|acceptable|valid|known) [a-z]|\babsent\b/,
   // What is not offered, or not to everyone.
   /\bonly ([a-z]+ ){0,2}(for|in|on|with|if|when)\b|\bsupports? ([^\n]{1,30} only|up to)\b/,
-  /\bwas flagged\b/,
+  /\bwas flagged\b|\bnot work with\b/,
   /\bneeds? ([a-z]{1,20} ){0,3}(permission|privilege|right|access|role|licen[cs]e|subscription|plan)\b/,
   /\bunlicen[sc]ed\b|\bno ([a-z]{1,20} ){0,3}(account|subscription|licen[cs]e)s?\b/,
   /\b(you|user|account|client|role|caller)( "x")? may not\b|\binactive\b/,

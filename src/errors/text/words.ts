@@ -46,8 +46,8 @@ export const QUOTA: RegExp = any(
   /(usage|spend(ing)?|monthly|daily|weekly) (limit|cap) BEEN (reached|exceeded|hit)/,
   /exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
   /(subscription|license|licence|plan|trial)( period)? BEEN (expired|inactive|cancell?ed|over|ended|lapsed)/,
-  /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
-  /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
+  /upgrade (to|your|the|plans?) |(plan|account|free.?tier) limit/,
+  /payment[ _]required|\bbilling\b(?!\.\w| (service|server|api|address))/,
   // A network's card loses its link, a memory's is blocked by another process.
   /\bexpired card\b|\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
@@ -65,7 +65,7 @@ const ABOUT_INPUT = any(
   /\bnot support(ed)?\b(?! (at this|right now|while|during|until|when))/,
   /FAILED (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
   // Told what to change before the next try: what was given does not do.
-  /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
+  /\b(?<!can )(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
   /\b(module|package|library|binary|extension|plugin|driver)s? BEEN (not (available|installed)|missing)/,
   /no overload matches|overloaded (function|method|operator|constructor|signature)/,
@@ -121,9 +121,9 @@ const CANCELED = any(
 );
 
 const UNREACHABLE = any(
-  /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
+  /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|specified hostname|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /FAILED (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
@@ -157,16 +157,16 @@ const UNAVAILABLE = any(
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} BEEN (reached|exceeded)/,
   /\bconcurrent \w+ (is|are) running/,
-  /\bnot (any|an?|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b/,
+  /\bnot (any|an?|enough) [a-z -]{1,30} available\b/,
   /\b(connection|pool) (is )?not available\b/,
-  /unavailable|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
+  /unavailable|(?<!not )\bretrying\b|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b/,
   /experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
-  /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something (is |was |went )?wrong|(internal|server).?(error|fault)|server had an error/,
+  /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|unexpected error|something (is |was |went )?wrong|(internal|server).?(error|fault)|server had an error/,
   /(\b(is|are|was|too|currently)|server|resource) busy\b|^busy\b|(is|are|be|currently) locked/,
   /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
-  /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
+  /deadlock|could not serialize|serialization failure|write conflict/,
   /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
@@ -195,7 +195,7 @@ const STATE = any(
   /(?<!did )not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
   new RegExp(
-    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`,
+    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found|found (that|with|matching)))`,
   ),
   new RegExp(
     `FAILED (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
@@ -220,11 +220,10 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
   /\bno (rows|results|records|matches)\b/,
   /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
-  /\bno [^\n.]{1,30} matched/,
   /\bun(known|recogni[sz]ed|declared|registered)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
   /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
   // Invalid or malformed input.
@@ -246,7 +245,7 @@ const REJECTED = any(
   /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
   // Not allowed.
   /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"])|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,20} ){0,3}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
-  /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
+  /reached (its|the|your)(?! (second|minute|hour)ly)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
   /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceeded|reached)/,
 );
 
