@@ -8,6 +8,11 @@ export function lineOf(value: unknown, max = 1_024): string {
   return line.length > max ? `${line.slice(0, max).toWellFormed()}…` : line;
 }
 
+/** Words of ours around fields of an event from a file, which may be anything: what is no text is left out. */
+export function sentence(words: TemplateStringsArray, ...fields: readonly unknown[]): string {
+  return String.raw({ raw: words }, ...fields.map((field) => (typeof field === 'number' ? field : lineOf(field))));
+}
+
 /** A word of ours in an event that came from a file: as it is where it is one, and a harmless line where it is not. */
 export function wordOf<T extends string>(value: T): T {
   return lineOf(value, 64) as T;

@@ -115,8 +115,19 @@ describe('SEE-1 the model of a trace', () => {
             'rule',
             'scope',
             'durationMs',
+            'step',
+            'by',
+            'hook',
+            'outcome',
+            'finding',
+            'would',
+            'per',
+            'left',
+            'reason',
+            'usage',
           ),
-          fc.anything(),
+          // One that is no text either where a text is made of it.
+          fc.oneof(fc.anything(), fc.constantFrom({ toString: 0 }, [{ toString: 0 }], { message: { toString: 0 } })),
         ),
         (event, spoilt) => {
           const foreign = JSON.parse(JSON.stringify({ ...event, ...spoilt }) ?? '{}') as TraceEvent;

@@ -1,7 +1,7 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { LayerEvent, ToolEvent, ToolInForce } from '../../contract/event.ts';
 import type { BreakerChangeSeen, BreakerTold, TraceModel } from '../model.ts';
-import { lineOf, wordOf } from '../text.ts';
+import { sentence, wordOf } from '../text.ts';
 import { given, idOf, listOf, numberOf, optionalLine, push, recordOf } from './keep.ts';
 
 const TOOLS_MAX = 2_000;
@@ -39,7 +39,7 @@ export function addBreakerAtStart(model: TraceModel, event: Extract<ToolEvent, {
 /** What a budget kept from a call is a remark on that. */
 const noteBudget = (model: TraceModel, event: Extract<LayerEvent, { type: 'budget' }>): void => {
   const { atMs, per, step, left, limit, unit } = event;
-  const text = lineOf(`budget of the ${per}: ${step}, ${left} of ${limit} ${unit} left`);
+  const text = sentence`budget of the ${per}: ${step}, ${left} of ${limit} ${unit} left`;
   const call = model.calls.get(idOf(event.callId));
   if (call !== undefined) push(call.notes, { atMs, text }, NOTES_MAX);
 };

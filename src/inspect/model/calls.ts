@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import type { ErrorReport, ToolEvent } from '../../contract/event.ts';
 import type { AttemptTold, CallTold, DecisionTold, KeyTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
-import { duration, lineOf, progressOf, wordOf } from '../text.ts';
+import { duration, lineOf, progressOf, sentence, wordOf } from '../text.ts';
 import {
   forgetCall,
   given,
@@ -212,18 +212,18 @@ const wait = (call: CallTold, turn: TurnTold | undefined, event: ToolEvent): voi
 const remarkOf = (
   event: Extract<ToolEvent, { type: 'approval' | 'hook' | 'shadow' | 'escalated' | 'verified' }>,
 ): string => {
-  const said = event.message === undefined ? '' : `: ${event.message}`;
+  const why = event.message === undefined ? '' : sentence`: ${event.message}`;
   switch (event.type) {
     case 'approval':
-      return `approval ${event.step}${event.by === undefined ? '' : ` by ${event.by}`}${said}`;
+      return sentence`approval ${event.step}${event.by === undefined ? '' : sentence` by ${event.by}`}${why}`;
     case 'hook':
-      return `${event.hook} ${event.outcome}${said}`;
+      return sentence`${event.hook} ${event.outcome}${why}`;
     case 'verified':
-      return `verified: ${event.finding}${said}`;
+      return sentence`verified: ${event.finding}${why}`;
     case 'shadow':
-      return `would ${event.would}${said}`;
+      return sentence`would ${event.would}${why}`;
     case 'escalated':
-      return `escalated${said} (${listOf(event.choices).join(', ')})`;
+      return `escalated${why} (${listOf(event.choices).map(idOf).join(', ')})`;
   }
 };
 

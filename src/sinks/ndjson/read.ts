@@ -68,7 +68,7 @@ const lossIn = (value: unknown): number | undefined =>
   isObject(value) && value['source'] === 'sink' && typeof value['count'] === 'number' ? value['count'] : undefined;
 const isEvent = (value: unknown): value is TraceEvent =>
   isObject(value) &&
-  ['call', 'turn', 'layer'].includes(String(value['source'])) &&
+  ['call', 'turn', 'layer'].some((source) => source === value['source']) &&
   typeof value['type'] === 'string' &&
   typeof value['seq'] === 'number' &&
   typeof value['atMs'] === 'number';
