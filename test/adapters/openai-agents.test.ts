@@ -139,7 +139,7 @@ describe('guardTools for OpenAI Agents', () => {
       { signal: controller.signal },
     );
     const leave = async (): Promise<void> => {
-      await vi.waitUntil(() => signals.length === 1, { timeout: 30_000 });
+      await vi.waitUntil(() => signals.length === 1, { timeout: 60_000 });
       controller.abort(new Error('the user left'));
     };
     await Promise.all([expect(running).rejects.toThrow('the user left'), leave()]);

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { asked, resultOf, typed } from './kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 60_000 };
 
 const question = (content: string): AgentMessage[] => [{ role: 'user', content }];
 

@@ -74,7 +74,7 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     await server.kill('SIGKILL');
     await promised(layer, 'k');
     await server.start();
-    await expect.poll(async () => (await layer.call({ key: 'k' })).status, { timeout: 15_000 }).toBe('success');
+    await expect.poll(async () => (await layer.call({ key: 'k' })).status, { timeout: 60_000 }).toBe('success');
     expect((await layer.call({ key: 'before' })).fromCache).toBe(true);
     expect(changes(layer.events)).toEqual(['lost', 'back']);
   });
@@ -171,7 +171,7 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     expect(performance.now() - startedMs).toBeLessThan(COMMAND_MS * 20);
     await server.kill('SIGCONT');
     await expect
-      .poll(async () => (await layer.call({ mode: 'bestEffort' })).status, { timeout: 10_000 })
+      .poll(async () => (await layer.call({ mode: 'bestEffort' })).status, { timeout: 60_000 })
       .toBe('success');
     expect(layer.runs()).toBe(2);
   });
@@ -184,7 +184,7 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
       const call = layer.call({ mode });
       await expect.poll(layer.runs).toBe(1);
       await server.kill('SIGKILL');
-      await expect.poll(layer.steps, { timeout: 10_000 }).toContain('lease_lost');
+      await expect.poll(layer.steps, { timeout: 60_000 }).toContain('lease_lost');
       running.open();
       const result = await call;
       if (mode === 'enforced')

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toToolError } from '../../src/errors/read-error.ts';
 import { toLlmError } from '../../src/errors/llm.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
@@ -13,9 +13,6 @@ import {
   streaming,
   type ScriptedServer,
 } from './scripted-server.ts';
-
-// Real clients on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 /** What every client's error becomes: kind and class, and a model error's kind. */
 const STATUSES = [

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toToolError } from '../../src/errors/read-error.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
 import { MCP_CLIENTS } from './callers.ts';
@@ -12,9 +12,6 @@ import {
   scriptedServer,
   type ScriptedServer,
 } from './scripted-server.ts';
-
-// Real clients on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 let server: ScriptedServer;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { CLIENTS, at } from '../stores/redis/clients.ts';
 import { startRedis } from '../stores/redis/server.ts';
 
 const KEEPS = { appendonly: 'yes', appendfsync: 'always' } as const;
-const waited = { timeout: 30_000, interval: 20 };
+const waited = { timeout: 60_000, interval: 20 };
 
 describe.each(CLIENTS)('over %s, Redis is lost', { timeout: 90_000 }, (_, connect) => {
   const placed = async (settings: Readonly<Record<string, string>>) => {

@@ -9,7 +9,7 @@ import { NODE } from './kit.ts';
 import { behind, type Command } from './wire-kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 60_000 };
 
 const MODERN: Command = [NODE, join(import.meta.dirname, 'modern-server.ts'), 'stdio'];
 

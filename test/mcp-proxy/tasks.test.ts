@@ -7,7 +7,7 @@ import { NODE, proxied } from './kit.ts';
 import { behind, type Command } from './wire-kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 60_000 };
 
 /** A server that counts its tasks from one, and says in a task's result whose it is. */
 const COUNTS = `

@@ -4,16 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { providerConformance, type BackendCall, type ConformanceCall, type ConformanceCalls } from 'spillway/testing';
-import { describe, it, vi } from 'vitest';
+import { describe, it } from 'vitest';
 import { mcpHttpProvider } from '../../src/providers/mcp-http.ts';
 import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { createSpillway } from '../../src/spillway.ts';
 import { httpServer, type HttpServerOptions } from './mcp/http-server.ts';
 import type { SeenCall } from './mcp/tools.ts';
 import { groupOf, kill } from './support.ts';
-
-// Real processes and sockets on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = 'secret-of-the-harness';
 const SERVER = fileURLToPath(new URL('mcp/stdio-server.ts', import.meta.url));

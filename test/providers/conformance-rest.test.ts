@@ -2,12 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { providerConformance, type BackendCall, type ConformanceCall } from 'spillway/testing';
-import { describe, it, vi } from 'vitest';
+import { describe, it } from 'vitest';
 import { restProvider } from '../../src/providers/rest.ts';
 import { createSpillway } from '../../src/spillway.ts';
-
-// Real sockets on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = 'secret-of-the-harness';
 const nothing = { type: 'object', additionalProperties: false };

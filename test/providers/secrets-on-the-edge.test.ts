@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ToolProvider } from '../../src/contract/provider.ts';
 import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { createSpillway } from '../../src/spillway.ts';
 import { oneTool, restServer } from './rest/kit.ts';
 import { ROOT } from './support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Was: what a server said was cut before the layer looked for the host's secrets, and half of one got through. */
 const SECRET = 'C4naryV4lue';

@@ -30,11 +30,11 @@ it.each([
     if (what === 'cleared') await vi.advanceTimersByTimeAsync(timeoutMs + 10);
     expect(await call).toMatchObject({ kind: 'timeout' });
   },
-  5_000,
+  60_000,
 );
 
 it('R-4.1 a deadline is kept however often the queue empties in one turn', async () => {
   const call = (): Promise<unknown> => ways.guard(() => Promise.resolve('done'), 45);
   for (let n = 0; n < 1_000; n++) await call();
   await expect(ways.guard(never, 45)).rejects.toMatchObject({ kind: 'timeout' });
-}, 5_000);
+}, 60_000);

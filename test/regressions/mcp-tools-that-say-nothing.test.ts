@@ -6,16 +6,13 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSpillway, type ToolPolicy } from 'spillway';
 import { guardClient } from 'spillway/adapters/mcp';
 import { mcpConnection, mcpProvider } from 'spillway/providers/mcp';
 import { mcpStdioProvider } from 'spillway/providers/mcp-stdio';
 import { folder, spillway, type Folder } from '../cli/support.ts';
 import { HINTS, payingServer } from './paying-mcp-server.ts';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const SERVER = fileURLToPath(new URL('paying-mcp-server.ts', import.meta.url));
 const quick: ToolPolicy = { retry: { maxAttempts: 3, initialDelayMs: 1, jitterPercent: 0, maxTotalTimeMs: 30_000 } };

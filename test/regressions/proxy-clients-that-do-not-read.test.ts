@@ -13,7 +13,7 @@ import type { Runtime } from '../../src/contract/runtime.ts';
 import { NODE, ledger } from '../mcp-proxy/kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 60_000 };
 
 /** Half a minute without a read can pass beside busy loops while this very test would read. */
 const patient: Runtime = { ...liveRuntime, after: (ms) => liveRuntime.after(10 * ms) };

@@ -7,7 +7,7 @@ import { liveRuntime } from '../../src/runtime.ts';
 import { faults, ledger, proxied } from '../mcp-proxy/kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 60_000 };
 
 const PAY = { jsonrpc: '2.0', id: 'twice', method: 'tools/call', params: { name: 'pay', arguments: { amount: 4 } } };
 const OPENING = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };

@@ -83,7 +83,7 @@ export async function startPrometheus(
     if (!ok) throw new Error(`prometheus is not ready: ${said}`);
   };
   try {
-    await vi.waitFor(ready, { timeout: 50_000, interval: 100 });
+    await vi.waitFor(ready, { timeout: 60_000, interval: 100 });
   } catch (error) {
     await stop();
     throw error;

@@ -216,7 +216,7 @@ describe('R-7.5 metrics of many tools', () => {
           gc();
           return told !== undefined && told.deref() === undefined;
         },
-        { timeout: 30_000 },
+        { timeout: 60_000 },
       )
       .toBe(true);
     expect((await chunks.next()).done).toBe(false);

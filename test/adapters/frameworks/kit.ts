@@ -119,7 +119,7 @@ export const abortLate = async (
   count: number,
 ): Promise<void> => {
   const ended = (): number => harvest.calls.filter(({ state }) => state !== 'running').length;
-  await vi.waitUntil(() => harvest.calls.length === count && ended() === count - 1, { timeout: 30_000, interval: 5 });
+  await vi.waitUntil(() => harvest.calls.length === count && ended() === count - 1, { timeout: 60_000, interval: 5 });
   controller.abort();
 };
 

@@ -1,14 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mcpHttpProvider } from '../../../src/providers/mcp-http.ts';
 import type { McpProvider } from '../../../src/providers/mcp.ts';
 import { freePort } from '../../free-port.ts';
 import { EVERYTHING, context, failure, run, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const start = async (port: number): Promise<ChildProcess> => {
   const child = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], {

@@ -29,7 +29,7 @@ describe('a process that closed its provider', () => {
       const { stdout, stderr } = await promisify(execFile)(
         process.execPath,
         ['--input-type=module', '-e', program(server.url)],
-        { cwd: ROOT, timeout: 30_000 },
+        { cwd: ROOT, timeout: 60_000 },
       );
       expect(stderr).toBe('');
       expect(stdout.split('\n')).toEqual(['hi', 'canceled', 'in time', '']);

@@ -1,12 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { mcpConnection, mcpProvider, type McpProvider } from '../../../src/providers/mcp.ts';
 import { createSpillway } from '../../../src/spillway.ts';
 import { httpServer, type HttpServer } from './http-server.ts';
 import { context, failure, run, until } from '../support.ts';
-
-// Real sockets on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('the client of SDK 2 over HTTP', () => {
   let server: HttpServer;

@@ -1,12 +1,9 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mcpHttpProvider, type McpHttpOptions } from '../../../src/providers/mcp-http.ts';
 import { createSpillway } from '../../../src/spillway.ts';
 import { httpKit, isCall } from './http-kit.ts';
 import type { HttpServerOptions } from './http-server.ts';
 import { context, failure, run, until } from '../support.ts';
-
-// Real sockets on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 const kit = httpKit();
 const { provide, serve } = kit;

@@ -1,10 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EVERYTHING, ROOT, groupOf, until } from '../support.ts';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 /** A server that neither the end of its input nor SIGTERM ends. */
 const STUBBORN = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6); await import(${JSON.stringify(EVERYTHING)});`;

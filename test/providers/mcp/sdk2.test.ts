@@ -1,14 +1,11 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mcpConnection, mcpProvider, type McpProvider } from '../../../src/providers/mcp.ts';
 import { EVERYTHING, context, failure, kill, run } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('the client of SDK 2 on a real server', () => {
   let provider: McpProvider;

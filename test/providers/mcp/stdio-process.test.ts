@@ -2,14 +2,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mcpStdioProvider } from '../../../src/providers/mcp-stdio.ts';
 import { EVERYTHING, ROOT, everything, failure, groupOf, isAlive, kill, run, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('closing', () => {
   it('twice is as once, no process is left, and a call afterwards is not executed', async () => {

@@ -2,14 +2,11 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mcpStdioProvider, type McpStdioProvider } from '../../../src/providers/mcp-stdio.ts';
 import { FILESYSTEM, context, everything, failure, kill, run, toolOf, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
-
-// Real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('a real server, used by many calls', () => {
   let provider: McpStdioProvider;

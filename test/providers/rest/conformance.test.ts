@@ -1,13 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { providerConformance, type BackendCall, type ConformanceCall } from 'spillway/testing';
-import { describe, it, vi } from 'vitest';
+import { describe, it } from 'vitest';
 import { readRestManifest, restProvider } from '../../../src/providers/rest.ts';
 import { createSpillway } from '../../../src/spillway.ts';
 import { json, restServer } from './kit.ts';
-
-// Real sockets on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = 'secret-of-the-harness';
 const PIECE = 'x'.repeat(300_000);

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await one?.cli('CLUSTER', 'MEET', '127.0.0.1', String(two?.port), bus);
   for (const node of nodes)
     await vi.waitFor(async () => expect(await node.cli('CLUSTER', 'INFO')).toContain('cluster_state:ok'), {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 50,
     });
 });
