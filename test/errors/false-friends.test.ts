@@ -78,6 +78,11 @@ describe('R-1.3 words that say something else', () => {
     'Re-authentication already in progress',
     'The response body is empty',
     "chart isn't in ready condition",
+    'connection is inactive',
+    'cannot check out a connection',
+    'leader is absent',
+    'Too many replicas are lagging',
+    'cannot tell whether the payment was made',
   ])('R-1.3 what a service cannot do now, it may do later: %s', (text) => expect(classOf(text)).toBe('transient'));
 
   it.each([
@@ -89,6 +94,8 @@ describe('R-1.3 words that say something else', () => {
     'The fee cannot be null: refund',
     'The guest couldn’t be found by that name',
     'The voucher wasn’t found',
+    'The date of birth is in the future',
+    'The member is inactive',
     'Only available for mobile devices',
     'needs API v2 or newer',
     'This plan needs a commercial licence',

@@ -13,7 +13,8 @@ export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\
 
 export const UNAUTHORIZED: RegExp = any(
   // A service of authentication can fail like any other.
-  /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
+  /do(es)? not authori[sz]e/,
+  /(un|not )(be )?authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
   /(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? | (is )?already| in progress)/,
   /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,20} ){0,3}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
@@ -40,7 +41,7 @@ export const QUOTA: RegExp = any(
   /insufficient[ _](quota|balance|credit|fund)/,
   /(balance|funds|credits?) BEEN (insufficient|not enough|too low|exhausted|depleted|used up)/,
   /out of (quota|credits|tokens|funds|searches)|\btop up\b/,
-  /exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota/,
+  /exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} ){0,2}(quota|credits)/,
   /quota[ _]?BEEN (exceeded|exhausted|reached|depleted|used up)/,
   /(no|not enough|used (up )?all( of)?)( [a-z]{1,20}){0,2} (credits|quota)/,
   /(usage|spend(ing)?|monthly|daily|weekly) (limit|cap) BEEN (reached|exceeded|hit)/,
@@ -80,6 +81,7 @@ const ABOUT_INPUT = any(
 );
 
 const RATE_LIMITED = any(
+  /\bonly [^\n]{1,40} after \d/,
   /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
   /\breduce (your|the) (rate|frequency|number of (requests|messages|calls))/,
   /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
@@ -159,12 +161,12 @@ const UNAVAILABLE = any(
   /\bconcurrent \w+ (is|are) running/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b/,
   /\b(connection|pool) (is )?not available\b/,
-  /unavailable|(?<!not )\bretrying\b|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
+  /unavailable|(?<!not )\bretrying\b|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can|should) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b/,
   /experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|unexpected error|something (is |was |went )?wrong|(internal|server).?(error|fault)|server had an error/,
   /(\b(is|are|was|too|currently)|server|resource) busy\b|^busy\b|(is|are|be|currently) locked/,
-  /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
+  /(acquire|obtain|get|set) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
   /deadlock|could not serialize|serialization failure|write conflict/,
   /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
@@ -200,15 +202,16 @@ const STATE = any(
   new RegExp(
     `FAILED (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
   ),
+  new RegExp(`\\b(${PARTS})s? (is|are|was|were) (inactive|absent|lagging)`),
   new RegExp(
     `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not| no longer)( been)? (?!found|supported|implemented|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
   ),
   new RegExp(
-    `FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
+    `FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate|check out) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
   /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown\b(?! [a-z])|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
-  /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)/,
+  /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|clients|sessions|call stack|redirects)/,
   /(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
   /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in progress|in flight|running|under way)|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
 );
@@ -220,7 +223,7 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
   /\bno (rows|results|records|matches)\b/,
   /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
@@ -235,11 +238,11 @@ const REJECTED = any(
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|(do(es)?|did) not (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (?!enough|been|to|recent|current|sufficient (?!perm|priv|right|access|role))|own|verify)|(mis|no )match/,
-  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
+  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|is in the future|make(s)? no sense/,
   /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
-  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
+  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /is a directory|\bused on an? non-/,
+  /\b(column|symbol|variable|type|field) [^\n]{1,40} be resolved|is a directory|\bused on an? non-/,
   /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
   /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
