@@ -1,9 +1,11 @@
+import { BehaviorSubject, catchError, defer, filter, of, take, type Observable } from 'rxjs';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { Tool } from '../contract/tool.ts';
 import { effectsOfHints, markedIfSilent } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from '../providers/mcp/client.ts';
 import { mcpInput } from '../providers/mcp/input.ts';
-import { RpcError, isRecord } from './message.ts';
+import { METHODS, RpcError, isRecord, type Params } from './message.ts';
+import type { Asked, Wire } from './wire.ts';
 
 /** What the catalog of a server is made with. */
 export interface CatalogOptions {
@@ -30,6 +32,17 @@ export const pageOf = (result: unknown): { readonly tools: readonly McpToolLike[
     ...(typeof nextCursor === 'string' ? { nextCursor } : {}),
   };
 };
+
+/** Asks for a page of the tools; emits `undefined` where the server does not give it. */
+export const pageAsked$ = (wire: Wire, envelope: Params, cursor: string | undefined): Observable<unknown> => {
+  const given = { ...envelope, ...(cursor === undefined ? {} : { cursor }) };
+  const params = Object.keys(given).length === 0 ? undefined : given;
+  return wire.request$({ method: METHODS.list, params }).pipe(catchError(() => of(undefined)));
+};
+
+/** A client that lists the tools saves us the question. */
+export const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
+  method === METHODS.list && params?.['cursor'] === undefined && isRecord(result) && result['nextCursor'] === undefined;
 
 interface Made {
   readonly said: string;
@@ -137,9 +150,20 @@ export class Catalog {
 export class Listing {
   readonly #catalog: Catalog;
   #made: ReadonlyMap<string, Made> = new Map();
+  /** How often the server said that its tools are others. */
+  #told = 0;
+  /** How often it had when it was asked for what is known of them now. */
+  readonly #known$ = new BehaviorSubject(0);
+  readonly #toldBefore = new WeakMap<McpToolLike, number>();
+  /** The tools are others, and no list says which. */
+  #isInDoubt = false;
 
   constructor(catalog: Catalog) {
     this.#catalog = catalog;
+  }
+
+  get told(): number {
+    return this.#told;
   }
 
   has(name: string): boolean {
@@ -152,14 +176,49 @@ export class Listing {
    */
   of(name: string): Tool {
     const made = this.#made.get(name);
-    if (made !== undefined) return this.#catalog.isMutating(name) ? made.mutating : made.tool;
+    if (made !== undefined) return this.#isInDoubt || this.#catalog.isMutating(name) ? made.mutating : made.tool;
     const tool = this.#catalog.unlisted(name);
     if (tool === undefined) throw new RpcError(-32_602, `The server lists no tool ${name.slice(0, 128)}`);
     return tool;
   }
 
+  /** The server says that its tools are others: what is known is out of date until it has listed them again. */
+  changed(): void {
+    this.#told++;
+  }
+
+  /** Takes a page of a list that is being read. @param told what the server had told when it was asked for it */
+  page(tools: readonly McpToolLike[], told: number): void {
+    for (const tool of tools) this.#toldBefore.set(tool, told);
+    if (tools.length === 0) this.missed(told);
+  }
+
   /** Takes what the server lists now. */
-  update(listed: readonly McpToolLike[]): void {
+  update(listed: readonly McpToolLike[], told?: number): void {
+    const [first] = listed;
     this.#made = this.#catalog.take(listed);
+    this.#isInDoubt = false;
+    this.#know(told ?? (first && this.#toldBefore.get(first)) ?? this.#told);
+  }
+
+  /** No list came: a tool that only read may be another one by now. */
+  missed(told: number = this.#told): void {
+    if (told > this.#known$.value) this.#isInDoubt = true;
+    this.#know(told);
+  }
+
+  /** Emits once all that the server has told so far is known, or is missed. */
+  current$(): Observable<unknown> {
+    return defer(() => {
+      const told = this.#told;
+      return this.#known$.pipe(
+        filter((known) => known >= told),
+        take(1),
+      );
+    });
+  }
+
+  #know(told: number): void {
+    if (told > this.#known$.value) this.#known$.next(told);
   }
 }

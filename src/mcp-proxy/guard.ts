@@ -1,7 +1,7 @@
-import { catchError, map, throwError, type Observable } from 'rxjs';
+import { catchError, defer, from, map, switchMap, throwError, type Observable } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
-import type { ToolContext } from '../contract/tool.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Tool, ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import { abortable } from '../operators/work/abortable.ts';
 import { failureText } from '../policy/model-text.ts';
@@ -64,15 +64,19 @@ const keyOf = (params: Params, keyName: string): { readonly idempotencyKey?: str
   throw new RpcError(-32_602, `_meta ${keyName} must be at most ${KEY_MAX_CHARS} characters long, not ${given.length}`);
 };
 
-/** What the server only claims not to have done may have been done, unless it lists no such tool (R-2.5). */
-const judged = (error: ToolExecutionError, { upstream, name }: ToolCall): ToolExecutionError => {
+/**
+ * What the server only claims not to have done may have been done, unless it lists no such tool, and did not when the
+ * call was made (R-2.5).
+ */
+const judged = (error: ToolExecutionError, { upstream, name }: ToolCall, wasListed: boolean): ToolExecutionError => {
   if (!isClaim(error)) return error;
-  return upstream.listing.has(name) ? unconfirmed(error) : confirmed(error);
+  return wasListed || upstream.listing.has(name) ? unconfirmed(error) : confirmed(error);
 };
 
 /** One attempt: the tool's result, or a typed failure; `note` is told what the server itself said. */
 const attempt$ = (
   call: ToolCall,
+  wasListed: boolean,
   input: unknown,
   options: ProxyGuardOptions,
   note: (raw: Raw | undefined) => void,
@@ -89,16 +93,33 @@ const attempt$ = (
   return upstream.request$(asked).pipe(
     catchError((thrown: unknown) => {
       if (thrown instanceof RpcError) note({ error: thrown });
-      return throwError(() => judged(mcpThrown(thrown, name), call));
+      return throwError(() => judged(mcpThrown(thrown, name), call, wasListed));
     }),
     map((result) => {
       const within = bounded(result, options.maxOutputBytes, isModern);
       if (within !== result || !isRecord(result) || result['isError'] !== true) return within;
       note({ result });
-      throw judged(mcpErrorResult(result, name), call);
+      throw judged(mcpErrorResult(result, name), call, wasListed);
     }),
   );
 };
+
+const reads = ({ policy }: Tool): boolean => policy?.effects === 'read';
+
+/**
+ * A further attempt at a tool that only read when its call began. By now its server may say that it does more, and then
+ * the attempts before may have done it.
+ */
+const again$ = ({ upstream, name }: ToolCall, work$: Observable<unknown>): Observable<unknown> =>
+  defer(() => from(upstream.listed())).pipe(
+    switchMap(() => (reads(upstream.listing.of(name)) ? work$ : throwError(mayHaveActed))),
+  );
+
+const mayHaveActed = (): ToolExecutionError =>
+  new ToolExecutionError('execution_error', 'Its server no longer says that the tool only reads: not called again', {
+    classification: 'permanent',
+    uncertain: true,
+  });
 
 /** What the client gets of a call that failed: what the server said last, else what a model should know. */
 const failure = ({ error }: ToolResultEnvelope, raw: Raw | undefined, isModern: boolean): unknown => {
@@ -118,6 +139,7 @@ export function createGuard(options: ProxyGuardOptions): ProxyGuard {
     const { upstream, name, params } = call;
     const key = keyOf(params, options.keyName);
     await upstream.listed();
+    const wasListed = upstream.listing.has(name);
     const tool = upstream.listing.of(name);
     let raw: Raw | undefined;
     const result = await options.layer.execute(
@@ -127,7 +149,8 @@ export function createGuard(options: ProxyGuardOptions): ProxyGuard {
         tool,
         execute: (input: unknown, context: ToolContext) => {
           context.holdWhile?.(upstream.waiting());
-          return attempt$(call, input, options, (said) => (raw = said));
+          const work$ = defer(() => attempt$(call, wasListed, input, options, (said) => (raw = said)));
+          return context.attempt > 1 && reads(tool) ? again$(call, work$) : work$;
         },
       },
     );

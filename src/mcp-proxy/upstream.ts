@@ -7,6 +7,7 @@ import {
   firstValueFrom,
   from,
   map,
+  merge,
   of,
   race,
   retry,
@@ -20,18 +21,10 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { SESSION_LOST, type McpConnection } from '../providers/mcp/client.ts';
 import { Waits } from '../providers/mcp/waits.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from '../providers/mcp/link.ts';
-import { pageOf, type Listing } from './catalog.ts';
+import { isWholeList, pageAsked$, pageOf, type Listing } from './catalog.ts';
 import { Handshake } from './handshake.ts';
 import type { Launch } from './launch.ts';
-import {
-  METHODS,
-  isRecord,
-  isRequest,
-  type Notification,
-  type Params,
-  type Request,
-  type Response,
-} from './message.ts';
+import { METHODS, isRequest, type Notification, type Params, type Request, type Response } from './message.ts';
 import { mayResend, messageOf, untaken } from './resend.ts';
 import { createWire, type Asked, type Wire } from './wire.ts';
 
@@ -70,7 +63,7 @@ export interface McpUpstream {
   request$(asked: Asked): Observable<unknown>;
   notify(method: string, params: Params | undefined): void;
   reply(response: Response): void;
-  /** Resolves once the tools are known, or cannot be. */
+  /** Resolves once the tools are known, as the server has told of them so far, or cannot be. */
   listed(): Promise<void>;
   /** A call got no answer in its time: a server that does not answer a ping either is started again. */
   suspect(): void;
@@ -91,10 +84,6 @@ export interface McpUpstreamOptions {
 
 const closedOf = async ({ transport, said$ }: Wire): Promise<unknown> =>
   transport.ended ?? firstValueFrom(said$.pipe(filter(() => false)), { defaultValue: undefined });
-
-/** A client that lists the tools saves us the question. */
-const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
-  method === METHODS.list && params?.['cursor'] === undefined && isRecord(result) && result['nextCursor'] === undefined;
 
 /**
  * A server behind one client. It is connected when it is first needed, and again when it was lost: with what the client
@@ -160,8 +149,11 @@ class ServerBehind implements McpUpstream {
     return this.#waits.begin();
   }
 
-  listed(): Promise<void> {
-    return !this.#handshake.ready ? Promise.resolve() : (this.#listing ??= this.#list().catch(() => undefined));
+  async listed(): Promise<void> {
+    if (!this.#handshake.ready) return;
+    await (this.#listing ??= this.#list().catch(() => undefined));
+    const missed$ = merge(this.#options.runtime.after(LISTING_MS), this.#lost$).pipe(tap(() => this.listing.missed()));
+    await firstValueFrom(race(this.listing.current$(), missed$));
   }
 
   suspect(): void {
@@ -185,6 +177,7 @@ class ServerBehind implements McpUpstream {
   #hear(message: Request | Notification): void {
     const { method, params } = message;
     const asksPeople = ASKS_PEOPLE.has(method);
+    if (method === METHODS.toolsChanged) this.listing.changed();
     if (asksPeople && isRequest(message)) this.#waits.opened(message.id);
     // It does not want to know any more.
     if (method === METHODS.cancelled) this.#waits.closed(params?.['requestId']);
@@ -222,11 +215,11 @@ class ServerBehind implements McpUpstream {
   async #page(wire: Wire, cursor?: string): Promise<ReturnType<typeof pageOf>> {
     const { envelope, ready } = this.#handshake;
     if (!ready) return { tools: [] };
-    const given = { ...envelope, ...(cursor === undefined ? {} : { cursor }) };
-    const params = Object.keys(given).length === 0 ? undefined : given;
-    const page$ = wire.request$({ method: METHODS.list, params }).pipe(catchError(() => of(undefined)));
+    const { told } = this.listing;
     const late$ = this.#options.runtime.after(LISTING_MS).pipe(map(() => undefined));
-    return pageOf(await firstValueFrom(race(page$, late$)));
+    const page = pageOf(await firstValueFrom(race(pageAsked$(wire, envelope, cursor), late$)));
+    this.listing.page(page.tools, told);
+    return page;
   }
 
   /** Follows a connection: once it is lost there is a new one, where there was something to lose. */
@@ -249,10 +242,11 @@ class ServerBehind implements McpUpstream {
 
   #once$(asked: Asked): Observable<unknown> {
     return this.#live$.pipe(
-      switchMap((live) =>
+      map((live) => [live, this.listing.told] as const),
+      switchMap(([live, told]) =>
         race(live.connection.wire.request$(asked), live.lost$).pipe(
           tap({
-            next: (result) => this.#answered(asked, result, live),
+            next: (result) => this.#answered(asked, result, live, told),
             error: (error: unknown) => {
               if (error instanceof ToolExecutionError && error.code === SESSION_LOST) this.#link.lose(live, error);
               if (untaken(error, asked)) this.#options.note(`${this.name}: ${messageOf(error)}`);
@@ -263,11 +257,11 @@ class ServerBehind implements McpUpstream {
     );
   }
 
-  #answered(asked: Asked, result: unknown, { connection: { wire } }: Live): void {
+  #answered(asked: Asked, result: unknown, { connection: { wire } }: Live, told: number): void {
     this.#link.answered();
     this.#handshake.answered(asked, result, wire);
     if (!isWholeList(asked, result)) return;
-    this.listing.update(pageOf(result).tools);
+    this.listing.update(pageOf(result).tools, told);
     this.#listing ??= Promise.resolve();
   }
 
