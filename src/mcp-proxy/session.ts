@@ -99,6 +99,8 @@ class Session {
   /** Requests of the client that are under way, the newest last, and the server that each went to. */
   readonly #open = new Map<Id, McpUpstream | undefined>();
   readonly #asks = new Map<Id, Ask>();
+  /** Progress of tasks, whose requests are answered. */
+  readonly late$ = new Subject<Outgoing>();
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -181,22 +183,23 @@ class Session {
     if (this.#open.has(id)) return of(refused(id, IN_USE));
     this.#open.set(id, undefined);
     const progress$ = new Subject<Outgoing>();
+    let isAnswered = false;
     const { progressToken } = metaOf(params);
-    const told =
-      progressToken === undefined
-        ? {}
-        : {
-            progress: (report: Params) =>
-              progress$.next({
-                message: notificationOf(METHODS.progress, { ...report, progressToken }),
-                related: id,
-              }),
-          };
+    const progress = (report: Params): void => {
+      const message = notificationOf(METHODS.progress, { ...report, progressToken });
+      (isAnswered ? this.late$ : progress$).next({ message, related: isAnswered ? undefined : id });
+    };
+    const told = progressToken === undefined ? {} : { progress };
     const answered$ = defer(() => this.#served$(id, method, params, told)).pipe(
       map((result) => resultOf(id, result)),
       catchError((thrown: unknown) => of(errorResponse(id, refusalOf(thrown)))),
       map((message): Outgoing => ({ message, related: id })),
-      tap({ complete: () => progress$.complete() }),
+      tap({
+        complete: () => {
+          isAnswered = true;
+          progress$.complete();
+        },
+      }),
     );
     return merge(progress$, answered$).pipe(
       takeUntil(this.#canceledOf$(id)),
@@ -271,6 +274,6 @@ export function session$(options: SessionOptions): Observable<never> {
     const withdrawn$ = from(backend.upstreams).pipe(
       mergeMap((upstream) => upstream.lost$.pipe(mergeMap(() => session.withdrawn$(upstream)))),
     );
-    return merge(fromServers$, withdrawn$, fromClient$).pipe(takeUntil(gone$), written(options));
+    return merge(fromServers$, withdrawn$, session.late$, fromClient$).pipe(takeUntil(gone$), written(options));
   });
 }

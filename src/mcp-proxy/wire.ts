@@ -8,6 +8,7 @@ import {
   METHODS,
   SUBSCRIPTION_META_KEY,
   isNotification,
+  isRecord,
   isResponse,
   metaOf,
   notificationOf,
@@ -76,6 +77,12 @@ const renamed = (message: Notification, pending: ReadonlyMap<Id, Pending>): Noti
   return notificationOf(message.method, params);
 };
 
+/** Whether a request was answered by a task, whose progress goes on under the request's token. */
+const beganTask = (result: unknown): boolean => isRecord(result) && isRecord(result['task']);
+
+/** Tasks whose progress is still passed on: a server does not have to say that one is over. */
+const TASKS_MAX = 1_000;
+
 const quietly = (): void => undefined;
 
 class SdkWire implements Wire {
@@ -83,6 +90,8 @@ class SdkWire implements Wire {
   readonly #said$ = new Subject<Request | Notification>();
   readonly said$: Observable<Request | Notification> = this.#said$.asObservable();
   readonly #pending = new Map<Id, Pending>();
+  /** What was answered by a task, the oldest first. */
+  readonly #tasks = new Map<Id, Asked>();
   readonly #prefix: string;
   #asked = 0;
 
@@ -135,12 +144,19 @@ class SdkWire implements Wire {
     if (isResponse(message)) return this.#settle(message);
     if (isNotification(message) && message.method === METHODS.progress) {
       const { params = {} } = message;
-      const open = this.#pending.get(params['progressToken'] as Id);
-      if (open !== undefined) return open.asked.progress?.(params);
+      const token = params['progressToken'] as Id;
+      const asked = this.#pending.get(token)?.asked ?? this.#tasks.get(token);
+      if (asked !== undefined) return asked.progress?.(params);
       // Of an attempt that is over: nobody else asked for it.
-      if (String(params['progressToken']).startsWith(`${this.#prefix}:`)) return;
+      if (String(token).startsWith(`${this.#prefix}:`)) return;
     }
     this.#said$.next(isNotification(message) ? renamed(message, this.#pending) : message);
+  }
+
+  #follow(token: Id, asked: Asked): void {
+    this.#tasks.set(token, asked);
+    const [oldest] = this.#tasks.keys();
+    if (this.#tasks.size > TASKS_MAX && oldest !== undefined) this.#tasks.delete(oldest);
   }
 
   #settle(response: Response): void {
@@ -154,6 +170,7 @@ class SdkWire implements Wire {
           ? mcpThrown(response.error)
           : rpcErrorOf(response),
       );
+    if (open.asked.progress !== undefined && beganTask(response.result)) this.#follow(response.id, open.asked);
     open.subscriber.next(response.result);
     open.subscriber.complete();
   }
