@@ -77,7 +77,8 @@ class ManyServers implements Backend {
   request$(asked: Forwarded): Observable<unknown> {
     const { method, params } = asked;
     if (method === METHODS.initialize) return this.#initialize$(asked);
-    const list = LISTS[method];
+    // A client can name any method, and some names every object has.
+    const list = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
     if (list !== undefined) return this.#list$(asked, list);
     if (method === METHODS.call)
       return throwError(() => new RpcError(CODES.invalidParams, `Tool ${String(params?.['name'])} not found`));
