@@ -86,13 +86,15 @@ const workforce = (
   concurrency: number,
 ): Workforce => {
   const lost$ = new Subject<string>();
+  // Redis takes no part of a millisecond: it would refuse each look for workers that died, and nobody would hear of it.
+  const beatMs = Math.floor(lockMs / BEATS_PER_LOCK);
   const worker = new Worker(name, processOf(runtime, run, lost$), {
     connection,
     prefix: `{${name}}`,
     concurrency,
     lockDuration: lockMs,
-    lockRenewTime: lockMs / BEATS_PER_LOCK,
-    stalledInterval: lockMs / BEATS_PER_LOCK,
+    lockRenewTime: beatMs,
+    stalledInterval: beatMs,
     maxStalledCount: STALLED_MAX,
   });
   worker.on('error', ignore);
