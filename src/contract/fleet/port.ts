@@ -65,7 +65,7 @@ export interface FleetLayer {
       /** The mode; a fleet needs `on`. */
       readonly mode: string;
     }>;
-    /** Absent without a store. */
+    /** Absent without a store, or when it would not answer. */
     readonly store?: {
       /** The store's name for itself. */
       readonly kind: string;

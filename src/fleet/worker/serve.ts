@@ -7,6 +7,7 @@ import {
   defer,
   exhaustMap,
   finalize,
+  firstValueFrom,
   from,
   merge,
   repeat,
@@ -21,6 +22,7 @@ import { checkKeys, checkNumber, duration, integer } from '../../policy/check.ts
 import type { Dispatcher, Given, RunEnd, Workforce } from '../dispatcher.ts';
 import { oneAtATime } from '../../operators/timing/one-at-a-time.ts';
 import type { TurnLedger } from '../ledger.ts';
+import { untilAnswered } from '../until-answered.ts';
 import { CLOSE_MS, within } from './within.ts';
 import { BEAT_MS, Holds } from './hold.ts';
 import { runGiven, type WorkerSite } from './turn-run.ts';
@@ -43,18 +45,35 @@ const checked = (turns: FleetTurns): FleetTurns => {
   return turns;
 };
 
+/** A store that gave no answer is asked again so often. */
+const LOOKS = 3;
+
+type StandingOfLayer = Awaited<ReturnType<FleetTurns['layer']['inspect']>>;
+
+/** How a layer stands. Its store may only be silent: it is looked at again once the ledger, beside it, answers. */
+const inspected = async ({ layer, ledger, runtime, draining$ }: WorkerSite): Promise<StandingOfLayer> => {
+  let standing = await layer.inspect();
+  for (let look = 1; standing.store === undefined && look < LOOKS; look++) {
+    const answered$ = untilAnswered(() => ledger.report(), runtime);
+    await firstValueFrom(merge(answered$, draining$));
+    standing = await layer.inspect();
+  }
+  return standing;
+};
+
 /** @throws the reason why a layer cannot serve a fleet */
-const checkLayer = async ({ layer }: FleetTurns): Promise<void> => {
-  const { store, tools = [] } = await layer.inspect();
+const checkLayer = async (site: WorkerSite): Promise<void> => {
+  const { store, tools = [] } = await inspected(site);
   const bare = tools.find(({ mode }) => mode !== 'on');
   if (bare !== undefined)
     throw new RangeError(
       `layer runs ${bare.name} in the mode ${bare.mode}, where no key is claimed: serve with the mode on`,
     );
   if (store?.shared === true) return;
+  const found = store === undefined ? 'and has none that answers' : `not ${store.kind}`;
   throw new RangeError(
-    `layer must have a store that all workers share, not ${store?.kind ?? 'none'}: give createSpillway a ` +
-      'redisStore, so that no tool runs twice',
+    `layer must have a store that all workers share, ${found}: give createSpillway a redisStore, so that no tool ` +
+      'runs twice',
   );
 };
 
@@ -126,7 +145,7 @@ export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: Fl
     beats.unsubscribe();
   };
   return closeable(
-    checkLayer(given).then(() => dispatcher.work(run, concurrency)),
+    checkLayer(site).then(() => dispatcher.work(run, concurrency)),
     () => draining$.next(true),
     () => ledger.leave(worker),
     stop,

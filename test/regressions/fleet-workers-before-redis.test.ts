@@ -1,0 +1,44 @@
+// Was: a worker that was started while Redis was away for longer than five seconds was refused for having no store, and
+// served nothing when Redis was back, while its signs of life went on. Now: its store is asked again.
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createSpillway, plan, tool } from 'spillway';
+import { bullmqFleet } from 'spillway/fleet/bullmq';
+import { redisStore } from 'spillway/stores/redis';
+import { eventsOf, settledOf } from '../fleet/kit.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis({ settings: { 'maxmemory-policy': 'noeviction' } });
+  redis = new Redis({ path: server.path, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  redis.on('error', () => undefined);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+it('R-17.2 a worker that is started before Redis answers serves once it does', async () => {
+  await server.kill('SIGKILL');
+  const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
+  const layer = createSpillway({ tools: [look], store: redisStore(redis, { commandTimeoutMs: 100 }) });
+  const fleet = bullmqFleet(redis);
+  const worker = fleet.serve({ layer });
+  // Until the layer has taken its store for lost.
+  expect(await layer.inspect()).not.toHaveProperty('store');
+  await server.start();
+  await worker.ready;
+  await fleet.submit('t', plan.from([{ id: 'n', tool: 'look' }]));
+  expect(settledOf(await eventsOf(fleet, 't'))).toMatchObject({ status: 'completed' });
+  await fleet.close();
+}, 20_000);
+
+it('R-17.2 a layer without a store is refused as one that has none that answers', async () => {
+  const fleet = bullmqFleet(redis);
+  const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
+  const worker = fleet.serve({ layer: createSpillway({ tools: [look] }) });
+  await expect(worker.ready).rejects.toThrow('share, and has none that answers: give createSpillway a redisStore');
+  await fleet.close();
+});
