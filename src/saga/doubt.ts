@@ -1,16 +1,4 @@
-import {
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  filter,
-  from,
-  map,
-  of,
-  switchMap,
-  tap,
-  toArray,
-  type Observable,
-} from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, filter, from, map, of, switchMap, toArray, type Observable } from 'rxjs';
 import type { JournalEntry } from '../contract/settle/journal.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { verification, type Inquirer } from '../call/attempt/verification.ts';
@@ -28,40 +16,47 @@ const doubtful = (): ToolExecutionError =>
     uncertain: true,
   });
 
-/** What was found, and of which tool. */
+/** What was found, and of which tool, where that took effect. */
 interface FoundAt {
   readonly found: VerifyReport;
-  readonly toolName: string;
+  readonly toolName?: string;
 }
 
-/** Another call has the effect: it is not this turn's. */
-const SHARED = Symbol('shared');
-
-/** What the call's own record says, once it says anything; another's success under its key is that one's own. */
-const recorded = (site: UndoSite, entry: JournalEntry): Observable<FoundAt | typeof SHARED | undefined> => {
-  const { id, recordKey, callId, toolName } = entry;
+/**
+ * What the call's own record says, once it says anything; another's success under its key is that one's own, and the
+ * entry `shared` then.
+ */
+const recorded = (site: UndoSite, entry: JournalEntry): Observable<FoundAt | undefined> => {
+  const { id, recordKey, callId } = entry;
   if (recordKey === undefined) return of(undefined);
   return settledRecord(site, recordKey).pipe(
-    map((reading): FoundAt | typeof SHARED | undefined => {
+    map((reading): FoundAt | undefined => {
       if (reading === undefined) return undefined;
       const {
         state,
-        request: { requestId },
+        request: { requestId, turn },
         tool,
       } = reading.record;
       if (requestId !== callId) {
         // A turn that moved makes another call of the same node: what there is of an effect is that one's, but where
         // it has done nothing. Then it had no more than the key.
         const later = site.journal.entries.find((other) => other.id === id && other.callId === requestId);
-        if (later !== undefined)
-          return later.state === 'not_done' ? undefined : { toolName, found: { finding: 'not_done' } };
-        if (state === 'inflight')
-          return { toolName, found: unknownSince('another call under its key may have taken effect') };
-        return state === 'done' ? SHARED : undefined;
+        if (later !== undefined) return later.state === 'not_done' ? undefined : { found: { finding: 'not_done' } };
+        // An earlier owner of this very turn has only claimed it, as in `letGo`.
+        if (state === 'inflight' && !turn?.startsWith(`${site.journal.submission}/`))
+          return { found: unknownSince('another call under its key may have taken effect') };
+        if (state === 'done') entry.state = 'shared';
+        return undefined;
       }
       if (state !== 'done') return undefined;
-      const history = { requestId: callId, toolName: tool, durationMs: 0, attempts: 0, retriedBy: [] };
-      const { result } = replayOf(reading, 'completed', '', { ...history, verified: undefined });
+      const { result } = replayOf(reading, 'completed', '', {
+        requestId: callId,
+        toolName: tool,
+        durationMs: 0,
+        attempts: 0,
+        retriedBy: [],
+        verified: undefined,
+      });
       return { found: { finding: 'done', output: { value: result.output?.content } }, toolName: result.toolName };
     }),
   );
@@ -117,13 +112,11 @@ export const settledDoubt = (
   defer(() => {
     if (entry.state !== 'begun') return of(undefined);
     const { registry } = site.layer;
-    const others = guarded.alternatives.map((name) => registry.get(name)).filter((other) => other !== undefined);
-    const tools = [guarded, ...others].filter(({ effects }) => effects !== 'read');
+    const tools = [guarded, ...guarded.alternatives.map((name) => registry.get(name))].filter(
+      (tool): tool is GuardedTool => tool !== undefined && tool.effects !== 'read',
+    );
     return recorded(site, entry).pipe(
-      tap((kept) => {
-        if (kept === SHARED) entry.state = 'shared';
-      }),
-      filter((kept): kept is FoundAt | undefined => kept !== SHARED && !site.layer.closed),
+      filter(() => entry.state !== 'shared' && !site.layer.closed),
       switchMap((kept) =>
         kept === undefined
           ? from(tools).pipe(
@@ -136,9 +129,10 @@ export const settledDoubt = (
         const { finding, output, message } = foundOf(all.map(({ found }) => found));
         if (finding === 'unknown') return message;
         entry.state = finding;
-        if (finding !== 'done') return undefined;
-        entry.toolName = all.find(({ found }) => found.finding === 'done')?.toolName ?? entry.toolName;
-        entry.output = output?.value;
+        if (finding === 'done') {
+          entry.toolName = all.find(({ found }) => found.finding === 'done')?.toolName ?? entry.toolName;
+          entry.output = output?.value;
+        }
         return undefined;
       }),
       defaultIfEmpty(undefined),

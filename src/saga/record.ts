@@ -13,7 +13,7 @@ import { LEASE_TOOL } from './own-records.ts';
 import { JournalPages, type Adopted, type JournalOwner } from './pages.ts';
 
 const lostTurn = (): ToolExecutionError =>
-  new ToolExecutionError('store_unavailable', 'Another process has taken the turn over, and undoes it', {
+  new ToolExecutionError('store_unavailable', 'Another process has taken the turn over', {
     executed: false,
     classification: 'permanent',
   });
@@ -122,18 +122,20 @@ export class JournalRecord implements JournalOwner {
       storeTimeoutMs: dedupe.storeTimeoutMs,
       hasOwnId: true,
       writing: () => dedupe.writing(),
-      mode: this.#engine === undefined ? ('bestEffort' as const) : ('enforced' as const),
+      mode: this.#engine ? ('enforced' as const) : ('bestEffort' as const),
       global: false,
       neverTwice: false,
       ...givenUpBy(this.#engine),
     };
     return acquireKey(claim, terms, () => undefined).pipe(
-      map((answer) => {
-        if (answer.act === 'refuse') throw answer.error;
-        if (answer.act !== 'run') throw lostTurn();
+      switchMap((answer) => {
+        if (answer.act !== 'run') throw answer.act === 'refuse' ? answer.error : lostTurn();
         if (answer.lease === undefined) throw answer.lost;
         this.#hold(answer.lease);
+        return this.#engine?.owned() ?? of(true);
       }),
+      // Who has the turn now may have ended it meanwhile: it would stand in the store as one that nobody has.
+      map((isOwned) => (isOwned ? undefined : this.gone())),
     );
   }
 
@@ -194,6 +196,7 @@ export class JournalRecord implements JournalOwner {
 
   gone(): never {
     this.#lose();
+    this.release();
     throw lostTurn();
   }
 

@@ -75,7 +75,7 @@ export interface UndoSite {
 const isOver = ({ layer, record, isLeft }: UndoSite): boolean => layer.closed || record.isLost || isLeft?.() === true;
 
 /** Why an entry was left where it is: another process goes on with it. */
-const LEFT = Symbol('left for another process');
+const LEFT = Symbol('left');
 /** What went wrong. With `uncertain` the undoing itself may have taken effect. */
 type Problem = { readonly why: string; readonly uncertain?: boolean } | typeof LEFT | undefined;
 
