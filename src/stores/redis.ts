@@ -10,10 +10,11 @@ import { LOOK_BACK_MS, SPAN_MS, redisIndex } from './redis/index.ts';
 import { redisLink } from './redis/link.ts';
 import { listed } from './redis/listing.ts';
 import { digestOf, redisNames } from './redis/names.ts';
-import { flagOf, listOf, storedOutcome, recordOf, settledOf, timeOf } from './redis/record.ts';
+import { readRecord, standingInstead } from './redis/reading.ts';
+import { flagOf, storedOutcome, settledOf } from './redis/record.ts';
 import { redisReplicas } from './redis/replicas.ts';
 import { redisReport } from './redis/report.ts';
-import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis/scripts.ts';
+import { ABANDON, DELETE, RENEW, SETTLE } from './redis/scripts.ts';
 
 export type {
   IoRedisLike,
@@ -222,12 +223,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
   }
 
   return {
-    get: async (key) => {
-      const name = names.of(key);
-      const [now, value] = listOf(await link.run('The record could not be read', GET, [name], []));
-      const atMs = timeOf(now);
-      return value === undefined || value === null ? undefined : { record: recordOf(value, key, name), atMs };
-    },
+    get: (key) => readRecord(link, key, names.of(key)),
     setIfNotExists: async (claim, over) => {
       const digest = digestOf(claim.key);
       for (const set of setsAt(claim, runtime.now() + aheadMs)) index.add(set, digest);
@@ -239,7 +235,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
         ttlMs: wholeMs(claim.ttlMs),
         operation: runtime.id(),
       };
-      const claimed = await ask(request);
+      const claimed = await ask(request).catch((refusal: unknown) => standingInstead(link, request, refusal));
       aheadMs = claimed.atMs - runtime.now();
       if (!claimed.created || copies === undefined) return claimed;
       const { version } = claimed.record;
