@@ -210,7 +210,7 @@ describe('a result with isError', () => {
     expect(mcpErrorResult(result('secret host 10.0.0.5'), 'x').safeMessage).toBeUndefined();
   });
 
-  it('megabytes of text: 4 KB are read, in no time', () => {
+  it('megabytes of text: 8 KB are read, twice what is shown, in no time', () => {
     const long = result('a'.repeat(20_000_000), 'timed out');
     const error = mcpErrorResult(long, 'x');
     // The least of a few: the machine may be busy with something else.
@@ -220,7 +220,7 @@ describe('a result with isError', () => {
       return performance.now() - startMs;
     });
     expect(Math.min(...tookMs)).toBeLessThan(200);
-    expect(error.message).toHaveLength(4096);
+    expect(error.message).toHaveLength(8192);
     expect(error.kind).toBe('execution_error');
   });
 });
