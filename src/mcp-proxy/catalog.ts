@@ -197,8 +197,10 @@ export class Listing {
   update(listed: readonly McpToolLike[], told?: number): void {
     const [first] = listed;
     this.#made = this.#catalog.take(listed);
-    this.#isInDoubt = false;
-    this.#know(told ?? (first && this.#toldBefore.get(first)) ?? this.#told);
+    const at = told ?? (first && this.#toldBefore.get(first)) ?? this.#told;
+    // A list that was asked for before the last change says nothing of that.
+    if (at >= this.#known$.value) this.#isInDoubt = false;
+    this.#know(at);
   }
 
   /** No list came: a tool that only read may be another one by now. */

@@ -1,4 +1,15 @@
-import { AsyncSubject, Subject, defer, finalize, map, of, switchMap, type Observable, type Subscription } from 'rxjs';
+import {
+  AsyncSubject,
+  Subject,
+  defer,
+  finalize,
+  map,
+  of,
+  switchMap,
+  tap,
+  type Observable,
+  type Subscription,
+} from 'rxjs';
 import { claimantOf, givenUpBy } from '../operators/dedupe/turn-claim.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
@@ -135,7 +146,9 @@ export class JournalRecord implements JournalOwner {
         return this.#engine?.owned() ?? of(true);
       }),
       // Who has the turn now may have ended it meanwhile: it would stand in the store as one that nobody has.
-      map((isOwned) => (isOwned ? undefined : this.gone())),
+      map((isOwned) => (isOwned && !this.isLost ? undefined : this.gone())),
+      // A lease that was not confirmed confirms nothing.
+      tap({ error: () => this.release() }),
     );
   }
 

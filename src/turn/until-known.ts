@@ -21,7 +21,7 @@ export const calledUntilKnown = (turn: TurnContext, call: () => Observable<Calle
     mergeMap((called) => {
       const { error } = called.outcome;
       const isUnknown =
-        error?.kind === 'store_unavailable' && error.classification !== 'permanent' && !called.executed && !turn.isOver;
+        error?.kind === 'store_unavailable' && error.classification !== 'permanent' && !error.uncertain && !turn.isOver;
       return isUnknown ? throwError(() => error) : of(called);
     }),
     retry({ delay: () => turn.layer.runtime.after(STORE_RETRY_MS) }),

@@ -117,6 +117,7 @@ describe('R-11.4 what the command prints', () => {
       'sw%40rdfish',
       'sw@rdfish',
     ]);
+    expect(secretsIn({ URLS: ' jdbc:postgresql://ann@corp:hunter22@db.example' })).toEqual(['hunter22']);
     const entry = {
       url: 'https://a.example',
       headers: { Authorization: 'Bearer hunter2hunter2', Accept: 'text/html' },

@@ -66,6 +66,7 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
   ['mysql -h db.example -u root -phunter2x shop', 'hunter2x', ' shop'],
   ["mysqldump --all-databases -p'hunter2x' > all.sql", 'hunter2x', 'all.sql'],
   ['sshpass -p hunter2x ssh ann@a.example', 'hunter2x', 'sshpass -p '],
+  ["sshpass -p 'correct horse battery' ssh a.example", 'horse', ' ssh a.example'],
   ['redis-cli -h cache.example -a hunter2x --no-auth-warning ping', 'hunter2x', ' ping'],
   ['curl --proxy-user=ann:hunter2x https://a.example', 'hunter2x', 'https://a.example'],
   ['dial tcp ann:hunter2x@db.example failed', 'hunter2x', '@db.example failed'],

@@ -3,13 +3,13 @@ import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Layer } from '../../layer/services.ts';
-import { unsaid } from '../../operators/dedupe/ask.ts';
 import { inheritedStandIn, withoutStandIns } from '../../operators/dedupe/stand-ins.ts';
 import { FailedCall, refused } from '../failure.ts';
 import { isSafetyCritical, storeTermsOf } from '../idempotency.ts';
 import type { CallOutcome } from '../result.ts';
 import type { ToolExecution } from './execution.ts';
 import { inquirerOf, verification } from './verification.ts';
+import { given } from '../../policy/check.ts';
 
 const lapsed = (): ToolExecutionError =>
   new ToolExecutionError(
@@ -30,6 +30,10 @@ const unasked = (toolName: string, holder: string): ToolExecutionError =>
       'Find out; verify, or enforcesKey where its resource checks the key, lets such a turn go on',
     { classification: 'permanent', uncertain: true },
   );
+
+/** The store does not say what an earlier process had begun. */
+const unsaid = ({ kind, message, classification }: ToolExecutionError): ToolExecutionError =>
+  new ToolExecutionError(kind, message, given({ uncertain: true, classification }));
 
 /** Whether it may run although it is not known what another process did under its key. */
 const mayRepeat = ({ context, guarded }: ToolExecution): boolean => {

@@ -14,7 +14,7 @@ const FOLDERS = /^(?:OLD)?PWD$/;
 const { value: shown } = redactorOf();
 
 /** How names of variables end that the redactor does not know: `GH_PAT`, `STRIPE_SK`, `DB_PW`. */
-const ENDS_AS_SECRET = /key$|(?:^|[_-])(?:pat|sk|pw|pass|auth|jwt|dsn|salt|pin|otp)\d?$/i;
+const ENDS_AS_SECRET = /key$|(?:^|[_-])(?:pat|sk|pw|jwt|dsn)\d?$/i;
 
 /** Whether what a variable or a header is called says that its value is a secret. */
 const isSecretName = (name: string): boolean =>
@@ -23,14 +23,16 @@ const isSecretName = (name: string): boolean =>
 
 const bare = (value: string): string => value.replace(SCHEME, '').trim();
 
-/** The password of an address, as it stands there and as it is meant: `postgres://ann:p%40ss@db/shop`. */
+/** The passwords of addresses, as they stand there and as they are meant: `postgres://ann:p%40ss@db/shop`. */
 const passwordsIn = (value: string): readonly string[] => {
-  const [, written = ''] = /^[a-z][\w+.-]{0,30}:\/\/[^\s/?#@:]{0,256}:([^\s/?#]{1,512})@/i.exec(value) ?? [];
-  try {
-    return [written, decodeURIComponent(written)];
-  } catch {
-    return [written];
-  }
+  const found = [...value.matchAll(/\b[a-z][\w+.-]{0,30}:\/\/[^\s/?#:]{0,256}:([^\s/?#]{1,512})@/gi)];
+  return found.flatMap(([, written = '']) => {
+    try {
+      return [written, decodeURIComponent(written)];
+    } catch {
+      return [written];
+    }
+  });
 };
 
 /** Secrets of several places, each once, and as many as `redact.secrets` takes. */

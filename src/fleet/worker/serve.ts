@@ -9,6 +9,7 @@ import {
   finalize,
   firstValueFrom,
   from,
+  map,
   merge,
   repeat,
   switchMap,
@@ -45,7 +46,7 @@ const checked = (turns: FleetTurns): FleetTurns => {
   return turns;
 };
 
-/** A store that gave no answer is asked again so often. */
+/** A store that gave no answer is looked at so often in all. */
 const LOOKS = 3;
 
 type StandingOfLayer = Awaited<ReturnType<FleetTurns['layer']['inspect']>>;
@@ -55,7 +56,8 @@ const inspected = async ({ layer, ledger, runtime, draining$ }: WorkerSite): Pro
   let standing = await layer.inspect();
   for (let look = 1; standing.store === undefined && look < LOOKS; look++) {
     const answered$ = untilAnswered(() => ledger.report(), runtime);
-    await firstValueFrom(merge(answered$, draining$));
+    const isClosed = await firstValueFrom(merge(answered$.pipe(map(() => false)), draining$));
+    if (isClosed) throw new Error('the worker was closed before its store had answered');
     standing = await layer.inspect();
   }
   return standing;
@@ -165,11 +167,11 @@ const closeable = (
   // Whoever wants to know asks for it.
   ready.catch(() => undefined);
   const end = async (): Promise<void> => {
-    const workforce = await began.catch(() => undefined);
-    // Not after an engine has answered: nodes that run must end in time also without one.
-    const paused = workforce?.pause();
+    // Not after an engine has answered: nodes that run must end in time also without one, and who still looks for a
+    // store looks no more.
     drain();
-    await paused;
+    const workforce = await began.catch(() => undefined);
+    await workforce?.pause();
     await workforce?.close();
     await leave();
   };

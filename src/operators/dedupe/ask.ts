@@ -18,10 +18,6 @@ const failed = (thrown: unknown): ToolExecutionError =>
     ? thrown
     : unavailable(`failed: ${toToolExecutionError(thrown).message}`, thrown);
 
-/** A store that gave no answer about what another may have done, so that it may have been done. */
-export const unsaid = ({ kind, message, code, classification }: ToolExecutionError): ToolExecutionError =>
-  new ToolExecutionError(kind, message, { code, classification, uncertain: true });
-
 /**
  * Asks a store: emits its answer once, or errors with `store_unavailable`. A question is never called off once it is
  * asked: an answer that comes after the time is over, or after nobody waits any more, goes to `late`.

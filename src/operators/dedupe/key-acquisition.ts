@@ -3,7 +3,7 @@ import type { DedupeStep } from '../../contract/event.ts';
 import type { DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { decideClaim, type DedupeMode } from '../../policy/key/claim.ts';
-import { ask, unsaid } from './ask.ts';
+import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
 import { clearedOfLost, forgetLost, loseClaim } from './lost-claims.ts';
 import { KEY_REFUSALS } from './key-refusals.ts';
@@ -286,12 +286,12 @@ const nothingRuns = (inquiry: Inquiry): void => {
   if (isAsking) loseClaim(terms, claim, over !== undefined);
 };
 
-/** Without the store `enforced` refuses, and says what another may have done; `bestEffort` runs and says so. */
+/** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
-  const { terms, waited, over, tell } = inquiry;
+  const { terms, waited, tell } = inquiry;
   if (terms.mode === 'enforced' || waited) {
     nothingRuns(inquiry);
-    return of({ act: 'refuse', error: waited || over !== undefined ? unsaid(error) : error });
+    return of({ act: 'refuse', error });
   }
   inquiry.isAsking = false;
   tell('unprotected', { message: error.message });

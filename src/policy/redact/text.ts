@@ -114,8 +114,8 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   [
     new RegExp(
       String.raw`(\bcurl\b[^\n]{0,256}?\s--?(?:proxy-)?u(?:ser)?[\s="']{0,4}[^\s:"'/]{1,64}:|` +
-        String.raw`\b(?:mysql[^\n]{0,256}?\s-p|sshpass\s-p\s?|redis-cli\b[^\n]{0,256}?\s-a\s)["']?|` +
-        String.raw`\/\/hooks\.[\w.-]{1,64}\/|webhook(?:s|b2)?\/(?=\S{0,128}?(?=[a-z_-]{0,64}\d)(?=[\d_-]{0,64}[a-z])[\w-]{16}))[^\s"'<>]+`,
+        String.raw`\b(?:mysql[^\n]{0,256}?\s-p|sshpass\s-p\s{0,4}|redis-cli\b[^\n]{0,256}?\s-a\s{1,4})|` +
+        String.raw`\/\/hooks\.[\w.-]{1,64}\/|webhook(?:s|b2)?\/(?=\S{0,128}?(?=[a-z_-]{0,64}\d)(?=[\d_-]{0,64}[a-z])[\w-]{16}))(?:${QUOTED}|[^\s"'<>]+)`,
       'gi',
     ),
     keepingFirst,

@@ -18,7 +18,7 @@ const UNWRITABLE: ReadonlySet<string | undefined> = new Set(['OOM', 'READONLY', 
 
 /**
  * What stands in the way of a claim that Redis did not write: a call that runs is waited for, and what is recorded is
- * not done again. The refusal itself where nothing does, and where that is this very claim, which was sent twice.
+ * not done again. The refusal itself where nothing does, and where that may be this very claim, which was sent twice.
  */
 export const standingInstead = async (
   link: RedisLink,
@@ -27,7 +27,7 @@ export const standingInstead = async (
 ): Promise<Claimed> => {
   if (!isToolExecutionError(refusal) || !UNWRITABLE.has(refusal.code)) throw refusal;
   const reading = await readRecord(link, claim.key, name).catch(() => undefined);
-  const isOwn = reading?.record.request.requestId === claim.request.requestId;
+  const isOwn = reading?.record.state === 'inflight' && reading.record.request.requestId === claim.request.requestId;
   if (reading === undefined || isOwn || mayClaim(reading.record, over, reading.atMs)) throw refusal;
   return { ...reading, created: false };
 };

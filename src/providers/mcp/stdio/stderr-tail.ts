@@ -2,6 +2,8 @@ import { MESSAGE_LENGTH_MAX } from '../../../errors/text/plain.ts';
 
 /** Lines of the tail that go into an error's message. */
 const SAID_MAX = 3;
+/** As much of them as is shown of a message. */
+const SAID_CHARS = 2_000;
 
 /** The last lines that a process wrote, and no more of them than that. */
 export class StderrTail {
@@ -22,10 +24,10 @@ export class StderrTail {
 
   /** What it said last, in a line: without stack frames and the braces around them. */
   get said(): string {
-    return this.lines
-      .filter((line) => /^\S.{2}/.test(line))
-      .slice(-SAID_MAX)
-      .join('; ');
+    const said = this.lines.filter((line) => /^\S.{2}/.test(line)).slice(-SAID_MAX);
+    // The last one says why: long ones before it must not hide it.
+    while (said.length > 1 && said.join('; ').length > SAID_CHARS) said.shift();
+    return said.join('; ');
   }
 
   /** Takes what was written; gives the lines that are whole by now. */
