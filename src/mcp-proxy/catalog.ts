@@ -154,6 +154,7 @@ export class Listing {
   #told = 0;
   /** How often it had when it was asked for what is known of them now. */
   readonly #known$ = new BehaviorSubject(0);
+  /** The same of each tool of a list: the link hands it on, and knows nothing of this. */
   readonly #toldBefore = new WeakMap<McpToolLike, number>();
   /** The tools are others, and no list says which. */
   #isInDoubt = false;

@@ -183,12 +183,9 @@ class Session {
     if (this.#open.has(id)) return of(refused(id, IN_USE));
     this.#open.set(id, undefined);
     const progress$ = new Subject<Outgoing>();
-    let isAnswered = false;
     const { progressToken } = metaOf(params);
-    const progress = (report: Params): void => {
-      const message = notificationOf(METHODS.progress, { ...report, progressToken });
-      (isAnswered ? this.late$ : progress$).next({ message, related: isAnswered ? undefined : id });
-    };
+    let tell = (message: Notification): void => progress$.next({ message, related: id });
+    const progress = (report: Params): void => tell(notificationOf(METHODS.progress, { ...report, progressToken }));
     const told = progressToken === undefined ? {} : { progress };
     const answered$ = defer(() => this.#served$(id, method, params, told)).pipe(
       map((result) => resultOf(id, result)),
@@ -196,7 +193,8 @@ class Session {
       map((message): Outgoing => ({ message, related: id })),
       tap({
         complete: () => {
-          isAnswered = true;
+          // What is still to come is a task's, and belongs to no request any more.
+          tell = (message) => this.late$.next({ message, related: undefined });
           progress$.complete();
         },
       }),

@@ -233,8 +233,6 @@ class ServerBehind implements McpUpstream {
     if (this.#closed) return;
     const { name, note } = this.#options;
     this.#listing = undefined;
-    // It may come back as another one.
-    this.listing.changed();
     this.#waits.closedAll();
     this.#lost$.next();
     note(`${name}: ${error.message}`);

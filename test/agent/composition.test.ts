@@ -9,7 +9,6 @@ import { z } from 'zod';
 import { asked, resultOf, typed } from './kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 60_000 };
 
 const question = (content: string): AgentMessage[] => [{ role: 'user', content }];
 
@@ -42,7 +41,7 @@ describe('R-12.3 a run is a stream like any other', () => {
       ),
     );
     questions$.next('old');
-    await expect.poll(() => signals.has('old'), PATIENT).toBe(true);
+    await expect.poll(() => signals.has('old')).toBe(true);
     expect(signals.get('old')?.aborted).toBe(false);
     questions$.next('new');
     questions$.complete();
@@ -119,7 +118,7 @@ describe('R-12.3 what was stored of a run that crashed', () => {
     };
     const first = begin();
     first.run$.subscribe();
-    await expect.poll(() => first.questions, PATIENT).toHaveLength(1);
+    await expect.poll(() => first.questions).toHaveLength(1);
     // Its process ends without another word; the question stands.
     await first.spillway.close();
     expect(await approvalsIn(store).answer(first.questions[0] ?? '', true)).toMatchObject({ counts: true });
@@ -129,7 +128,7 @@ describe('R-12.3 what was stored of a run that crashed', () => {
     expect([moved, second.questions]).toEqual([1, []]);
     const third = begin();
     third.run$.subscribe();
-    await expect.poll(() => third.questions, PATIENT).toHaveLength(1);
+    await expect.poll(() => third.questions).toHaveLength(1);
     expect(moved).toBe(1);
     await Promise.all([second.spillway.close(), third.spillway.close()]);
   });

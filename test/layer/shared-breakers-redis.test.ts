@@ -47,7 +47,7 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
       (await layer?.execute({ toolName: 'flaky' }))?.status;
     for (let failure = 0; failure < 5; failure++) expect(await status(layers[0])).toBe('retriable_error');
     // The record is written beside the call that opened it.
-    await expect.poll(async () => server.cli('--raw', 'keys', '*breaker*'), { timeout: 60_000 }).toContain('breaker');
+    await expect.poll(async () => server.cli('--raw', 'keys', '*breaker*')).toContain('breaker');
     expect(await Promise.all(layers.map(status))).toEqual(layers.map(() => 'circuit_open'));
     expect(state.runs).toBe(5);
     await sleep(COOLDOWN_MS + 100);
@@ -64,8 +64,6 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
     expect(statuses.filter((one) => one === 'success')).toHaveLength(1);
     expect(statuses.filter((one) => one === 'circuit_open')).toHaveLength(SIZE - 1);
     expect(state.runs).toBe(6);
-    await expect
-      .poll(async () => (await Promise.all(layers.map(status))).every((one) => one === 'success'), { timeout: 60_000 })
-      .toBe(true);
+    await expect.poll(async () => (await Promise.all(layers.map(status))).every((one) => one === 'success')).toBe(true);
   });
 });

@@ -9,7 +9,6 @@ import { NODE } from './kit.ts';
 import { behind, type Command } from './wire-kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 60_000 };
 
 const MODERN: Command = [NODE, join(import.meta.dirname, 'modern-server.ts'), 'stdio'];
 
@@ -37,7 +36,7 @@ const names = async ({ client }: Listening): Promise<string[]> =>
 const scenario = async (it: Listening): Promise<unknown> => {
   const subscription = await it.client.listen({ toolsListChanged: true });
   await it.client.callTool({ name: 'grow', arguments: {} });
-  await expect.poll(() => it.heard.length, PATIENT).toBeGreaterThan(0);
+  await expect.poll(() => it.heard.length).toBeGreaterThan(0);
   const told = [...it.heard];
   await subscription.close();
   const closed = await subscription.closed;
@@ -64,7 +63,7 @@ it('R-16.4 R-16.5 over HTTP two clients listen, each for itself', async () => {
   if (one === undefined || two === undefined) throw new TypeError('there are two');
   const [first] = await Promise.all([one, two].map(({ client }) => client.listen({ toolsListChanged: true })));
   await one.client.callTool({ name: 'grow', arguments: {} });
-  await expect.poll(() => [one.heard.length, two.heard.length], PATIENT).toEqual([1, 1]);
+  await expect.poll(() => [one.heard.length, two.heard.length]).toEqual([1, 1]);
   await first?.close();
   expect(await names(two)).toContain('grown');
   await one.client.close();

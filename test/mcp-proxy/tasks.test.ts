@@ -7,7 +7,6 @@ import { NODE, proxied } from './kit.ts';
 import { behind, type Command } from './wire-kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 60_000 };
 
 /** A server that counts its tasks from one, and says in a task's result whose it is. */
 const COUNTS = `
@@ -115,7 +114,7 @@ describe('R-16.4 tasks', () => {
     });
     await expect(tasks.getTask('two.2')).rejects.toThrow(/Task not found/);
     await expect(tasks.getTask('1')).rejects.toThrow(/Task 1 not found/);
-    await expect.poll(() => asked, PATIENT).toEqual([{ taskId: 'one.1' }, { taskId: 'two.1' }]);
+    await expect.poll(() => asked).toEqual([{ taskId: 'one.1' }, { taskId: 'two.1' }]);
     const told = it.seen.map(({ message }) => message).filter((message) => 'method' in message);
     const statuses = told.filter(({ method }) => method === 'notifications/tasks/status');
     expect(statuses.map(({ params }) => params?.['taskId'])).toEqual(['one.1', 'two.1']);

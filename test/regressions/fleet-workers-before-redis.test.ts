@@ -20,14 +20,19 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('R-17.2 a worker that is started before Redis answers serves once it does', async () => {
-  await server.kill('SIGKILL');
-  const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
+const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
+/** A worker whose layer has taken its store for lost, and which waits for the ledger. */
+const serving = async () => {
   const layer = createSpillway({ tools: [look], store: redisStore(redis, { commandTimeoutMs: 100 }) });
   const fleet = bullmqFleet(redis);
-  const worker = fleet.serve({ layer });
-  // Until the layer has taken its store for lost.
+  const worker = fleet.serve({ layer, drainMs: 100 });
   expect(await layer.inspect()).not.toHaveProperty('store');
+  return { fleet, worker };
+};
+
+it('R-17.2 a worker that is started before Redis answers serves once it does', async () => {
+  await server.kill('SIGKILL');
+  const { fleet, worker } = await serving();
   await server.start();
   await worker.ready;
   await fleet.submit('t', plan.from([{ id: 'n', tool: 'look' }]));
@@ -37,7 +42,6 @@ it('R-17.2 a worker that is started before Redis answers serves once it does', a
 
 it('R-17.2 a layer without a store is refused as one that has none that answers', async () => {
   const fleet = bullmqFleet(redis);
-  const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
   const worker = fleet.serve({ layer: createSpillway({ tools: [look] }) });
   await expect(worker.ready).rejects.toThrow('share, and has none that answers: give createSpillway a redisStore');
   await fleet.close();
@@ -45,13 +49,8 @@ it('R-17.2 a layer without a store is refused as one that has none that answers'
 
 it('R-17.2 a worker that is closed while it looks for its store looks no more', async () => {
   await server.kill('SIGKILL');
-  const look = tool({ name: 'look', policy: { effects: 'read' }, execute: () => 'the sea' });
-  const layer = createSpillway({ tools: [look], store: redisStore(redis, { commandTimeoutMs: 100 }) });
-  const fleet = bullmqFleet(redis);
-  const worker = fleet.serve({ layer, drainMs: 100 });
+  const { fleet, worker } = await serving();
   const refusal = worker.ready.catch(String);
-  // Until the layer has taken its store for lost, and waits for the ledger.
-  expect(await layer.inspect()).not.toHaveProperty('store');
   await worker.close();
   expect(await refusal).toContain('closed before its store had answered');
   await server.start();

@@ -7,7 +7,6 @@ import { liveRuntime } from '../../src/runtime.ts';
 import { faults, ledger, proxied } from '../mcp-proxy/kit.ts';
 
 /** A machine may be busy. */
-const PATIENT = { timeout: 60_000 };
 
 const PAY = { jsonrpc: '2.0', id: 'twice', method: 'tools/call', params: { name: 'pay', arguments: { amount: 4 } } };
 const OPENING = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
@@ -20,12 +19,12 @@ it('R-16.3 over stdio the second is refused, and the id is free again once it is
   Object.assign(it.client, { onerror: () => undefined });
   await it.raw(PAY as never);
   await it.raw(PAY as never);
-  await expect.poll(answers, PATIENT).toHaveLength(2);
+  await expect.poll(answers).toHaveLength(2);
   expect(JSON.stringify(answers()[0])).toContain('"code":-32600');
   expect(JSON.stringify(answers()[1])).toContain('paid 4');
   expect(kept.count('pay 4')).toBe(1);
   await it.raw(PAY as never);
-  await expect.poll(answers, PATIENT).toHaveLength(3);
+  await expect.poll(answers).toHaveLength(3);
   expect(kept.count('pay 4')).toBe(2);
 });
 
@@ -49,7 +48,7 @@ it('R-16.3 over HTTP, too, alone and in one batch', async () => {
   await (await post({ jsonrpc: '2.0', method: 'notifications/initialized' }, session)).text();
   const hanging = { ...PAY, params: { name: 'pay', arguments: { amount: 5, then: 'hang' } } };
   await post(hanging, session);
-  await expect.poll(() => kept.count('pay 5'), PATIENT).toBe(1);
+  await expect.poll(() => kept.count('pay 5')).toBe(1);
   const second = await post(PAY, session);
   expect([second.status, await second.text()]).toEqual([400, expect.stringContaining('-32600')]);
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: PAY.id } };

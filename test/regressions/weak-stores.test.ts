@@ -35,7 +35,7 @@ describe('R-10.3 how durable a store is, told at the start', () => {
     async (settings) => {
       const client = await redisWith(settings);
       const { layer, lines } = layerOn(redisStore(client, { durability: 'replicated' }));
-      await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 60_000 }).toBe('redis');
+      await expect.poll(async () => (await layer.inspect()).store?.kind).toBe('redis');
       expect(lines()).toContainEqual(expect.stringMatching('has 0 replicas and 1 are waited for'));
     },
   );
@@ -53,7 +53,7 @@ describe('R-10.3 how durable a store is, told at the start', () => {
     const { layer, told, lines: warned } = layerOn(redisStore(client));
     // It has been asked by the time that another report is there, since commands of one connection are answered in
     // order.
-    await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 60_000 }).toBe('redis');
+    await expect.poll(async () => (await layer.inspect()).store?.kind).toBe('redis');
     expect(told.map((event) => 'state' in event && event.state)).toEqual(lines.map(() => 'weak'));
     expect(warned()).toEqual(lines.map((line) => expect.stringMatching(`^store: .*${line}`) as string));
     for (const [i, line] of lines.entries())

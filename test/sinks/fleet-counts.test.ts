@@ -217,13 +217,13 @@ describe('R-7.5 what three instances count', { timeout: 240_000 }, () => {
     const third = all[2];
     await third?.stop();
     running = 2;
-    await expect.poll(() => values(`count(count by (instance) (${CALLS}))`), { timeout: 60_000 }).toEqual([2]);
+    await expect.poll(() => values(`count(count by (instance) (${CALLS}))`)).toEqual([2]);
     for (const { targets } of panels) for (const { expr } of targets) await prometheus.query(filled(expr));
     const unwell = (await prometheus.rules()).filter(({ health }) => health !== 'ok');
     expect(unwell).toEqual([]);
     expect(await by('tool', panel('Circuit breakers'))).toMatchObject({ down: 4 });
     const pending = async (): Promise<unknown> =>
       (await prometheus.query('ALERTS{alertname="SpillwayInstanceDown"}')).map(({ metric }) => metric['instance']);
-    await expect.poll(pending, { timeout: 60_000 }).toEqual([third?.name]);
+    await expect.poll(pending).toEqual([third?.name]);
   });
 });

@@ -112,7 +112,7 @@ describe('R-7.5 rules and dashboard on a real Prometheus', () => {
   /** Seen at rest first, so that what rises is seen to rise. */
   const enter = async (instance: Instance): Promise<void> => {
     await instance.start();
-    await expect.poll(() => isUp(instance), { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => isUp(instance)).toBe(1);
     await instance.work();
   };
   /** What is wrong with rules and panels now: those in error, and those that show nothing. */
@@ -144,8 +144,8 @@ describe('R-7.5 rules and dashboard on a real Prometheus', () => {
       .toSorted((a, b) => a.localeCompare(b));
   };
   const holds = async (): Promise<void> => {
-    await expect.poll(wrong, { timeout: 60_000, interval: 300 }).toEqual([]);
-    await expect.poll(latencies, { timeout: 60_000, interval: 300 }).toEqual(['down', 'search', 'shadowed', 'shaky']);
+    await expect.poll(wrong, { interval: 300 }).toEqual([]);
+    await expect.poll(latencies, { interval: 300 }).toEqual(['down', 'search', 'shadowed', 'shaky']);
   };
 
   it('R-7.5 one instance, then two and three, then one is lost: no rule is in error, and every panel shows something', async () => {
@@ -155,16 +155,16 @@ describe('R-7.5 rules and dashboard on a real Prometheus', () => {
     await enter(second);
     await holds();
     // Two open breakers are one that is open, and not one that is disabled.
-    await expect.poll(() => breakers(), { timeout: 60_000 }).toMatchObject({ down: 3, search: 0, shaky: 1 });
+    await expect.poll(() => breakers()).toMatchObject({ down: 3, search: 0, shaky: 1 });
     await enter(third);
     await third.spillway.orderBreakers('force_open', { tool: 'down' });
     await holds();
-    await expect.poll(() => breakers(), { timeout: 60_000 }).toMatchObject({ down: 4, search: 0 });
+    await expect.poll(() => breakers()).toMatchObject({ down: 4, search: 0 });
     expect(await breakers(first.name)).toMatchObject({ down: 3, search: 0 });
     await third.stop();
-    await expect.poll(() => isUp(third), { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => isUp(third)).toBe(0);
     await holds();
-    await expect.poll(() => breakers(), { timeout: 60_000 }).toMatchObject({ down: 3, search: 0 });
+    await expect.poll(() => breakers()).toMatchObject({ down: 3, search: 0 });
     const lost = rules.find(({ alert }) => alert === 'SpillwayInstanceDown')?.expr ?? '';
     expect((await prometheus.query(lost)).map(({ metric }) => metric['instance'])).toEqual([third.name]);
   }, 240_000);

@@ -178,9 +178,7 @@ describe('R-7.5 a real Prometheus reads both formats', () => {
     await new Promise<void>((done) => {
       spillway.turn(plan().call('a', odd, undefined)).subscribe({ complete: done });
     });
-    await expect
-      .poll(async () => (await prometheus.query('up')).map(({ value }) => value), { timeout: 60_000 })
-      .toEqual([1, 1]);
+    await expect.poll(async () => (await prometheus.query('up')).map(({ value }) => value)).toEqual([1, 1]);
     expect(servers.map(({ answered }) => [...answered])).toEqual([[OPEN_METRICS], [TEXT]]);
     const seriesOf = async (port: number | undefined): Promise<string[]> => {
       const found = await prometheus.query(`{__name__=~"spillway_.+",instance="127.0.0.1:${port}"}`);
@@ -188,7 +186,7 @@ describe('R-7.5 a real Prometheus reads both formats', () => {
         .map(({ metric: { instance: _, ...labels }, value }) => `${JSON.stringify(labels)} ${value}`)
         .toSorted();
     };
-    await expect.poll(() => seriesOf(ports[0]), { timeout: 60_000 }).toEqual(await seriesOf(ports[1]));
+    await expect.poll(() => seriesOf(ports[0])).toEqual(await seriesOf(ports[1]));
     const series = await seriesOf(ports[0]);
     const lines = (await sink.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     expect(series).toHaveLength(lines.length);
@@ -197,7 +195,7 @@ describe('R-7.5 a real Prometheus reads both formats', () => {
     );
     expect(named).toMatchObject({ metric: { tool: odd.name }, value: 1 });
     const exemplars = async (): Promise<unknown> => prometheus.exemplars('spillway_tool_call_duration_seconds_bucket');
-    await expect.poll(exemplars, { timeout: 60_000 }).toEqual([{ trace_id: TRACE_ID, span_id: SPAN_ID }]);
+    await expect.poll(exemplars).toEqual([{ trace_id: TRACE_ID, span_id: SPAN_ID }]);
   });
 
   it('R-7.5 promtool finds nothing in the text but the milliseconds', async () => {

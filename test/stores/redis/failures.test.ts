@@ -83,7 +83,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     const error = await refusal(() => store.get('k'));
     expect(error.message).toMatch(/connection|no answer/);
     await server.start();
-    await expect.poll(() => store.get('k'), { timeout: 60_000 }).toMatchObject({ record: claim });
+    await expect.poll(() => store.get('k')).toMatchObject({ record: claim });
     await server.cli('SCRIPT', 'FLUSH');
     await finish(store, claim);
   });
@@ -96,7 +96,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     await server.kill('SIGSTOP');
     await refusal(() => store.setIfNotExists(claimOf('k')));
     await server.kill('SIGCONT');
-    await expect.poll(() => other.store.get('k'), { timeout: 60_000 }).toBeUndefined();
+    await expect.poll(() => other.store.get('k')).toBeUndefined();
     await own(other.store, claimOf('k', { requestId: 'r2' }));
     await sleep(400);
     expect((await found(other.store, 'k')).record.request.requestId).toBe('r2');

@@ -67,8 +67,8 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     expect((await store.report?.())?.warnings).toContainEqual(expect.stringContaining('every claim is refused'));
 
     const replica = await started({ replicaof: `127.0.0.1 ${primary.port}` });
-    await expect.poll(async () => (await store.report?.())?.durability, { timeout: 60_000 }).toBe('replicated');
-    await expect.poll(() => replica.cli('INFO', 'replication'), { timeout: 60_000 }).toContain('master_link_status:up');
+    await expect.poll(async () => (await store.report?.())?.durability).toBe('replicated');
+    await expect.poll(() => replica.cli('INFO', 'replication')).toContain('master_link_status:up');
     const claims = await Promise.all(Array.from({ length: 50 }, (_, i) => own(store, claimOf(`k${i}`))));
     const { client: reader } = await opened(replica);
     const copy = redisStore(reader);

@@ -2,7 +2,7 @@ import { MESSAGE_LENGTH_MAX } from '../../../errors/text/plain.ts';
 
 /** Lines of the tail that go into an error's message. */
 const SAID_MAX = 3;
-/** As much of them as is shown of a message. */
+/** What several of them come to at most. */
 const SAID_CHARS = 2_000;
 
 /** The last lines that a process wrote, and no more of them than that. */
