@@ -139,7 +139,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
-      ...(hostSays ? {} : { effects: declared.of(params.name) }),
+      ...(hostSays ? {} : { effects: () => declared.of(params.name) }),
       input: params.arguments,
       signal,
       run: (given, context) =>

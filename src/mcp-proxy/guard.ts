@@ -1,12 +1,13 @@
 import { catchError, defer, from, map, switchMap, throwError, type Observable } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import { abortable } from '../operators/work/abortable.ts';
 import { failureText } from '../policy/model-text.ts';
 import { canonicalJson } from '../policy/key/canonical-json.ts';
 import { sha256 } from '../policy/key/sha256.ts';
+import { mayHaveActed } from '../policy/mcp-hints.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import type { Spillway } from '../spillway.ts';
 import { bounded, failed } from './answer.ts';
@@ -114,12 +115,6 @@ const again$ = ({ upstream, name }: ToolCall, work$: Observable<unknown>): Obser
   defer(() => from(upstream.listed())).pipe(
     switchMap(() => (reads(upstream.listing.of(name)) ? work$ : throwError(mayHaveActed))),
   );
-
-const mayHaveActed = (): ToolExecutionError =>
-  new ToolExecutionError('execution_error', 'Its server no longer says that the tool only reads: not called again', {
-    classification: 'permanent',
-    uncertain: true,
-  });
 
 /** What the client gets of a call that failed: what the server said last, else what a model should know. */
 const failure = ({ error }: ToolResultEnvelope, raw: Raw | undefined, isModern: boolean): unknown => {

@@ -1,3 +1,4 @@
+import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Effects, ToolPolicy } from '../contract/policy.ts';
 
 /** What a server says of a tool's effects, as far as it is asked: `annotations` of `tools/list`. */
@@ -30,4 +31,11 @@ export const isSilent = (tool: object): boolean => Object.hasOwn(tool, SILENT);
  */
 export function effectsOfHints(hints: McpHints | undefined): Effects {
   return hints?.readOnlyHint === true ? 'read' : 'mutating';
+}
+
+/** What a tool that only read when its call began, and may do more by now, is not called again with. */
+export function mayHaveActed(): ToolExecutionError {
+  const message = 'Its server no longer says that the tool only reads: not called again';
+  // What was tried before may have done what it does now.
+  return new ToolExecutionError('execution_error', message, { classification: 'permanent', uncertain: true });
 }

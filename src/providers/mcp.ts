@@ -8,6 +8,7 @@ import { read } from '../errors/structure.ts';
 import { abortable } from '../operators/work/abortable.ts';
 import { correctable } from '../policy/advice.ts';
 import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
+import { mayHaveActed } from '../policy/mcp-hints.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
 import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp/client.ts';
@@ -162,8 +163,25 @@ const judged = async (
   throw isListed ? unconfirmed(failed) : confirmed(failed);
 };
 
+/**
+ * Checks a further attempt at a tool that only read when its call began: by now its server may say that it does more,
+ * and then the attempts before may have done it.
+ */
+const stillReading = async (
+  live: LiveConnection,
+  { name, reads }: ListedTool,
+  attempt: number,
+  { link, list }: Calls,
+): Promise<LiveConnection> => {
+  if (!reads || attempt === 1) return live;
+  if (!link.isCurrent()) await link.relist(live).catch(() => undefined);
+  if (!link.isCurrent() || !list.reads(name)) throw mayHaveActed();
+  return live;
+};
+
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
-const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, context: ToolContext): Promise<unknown> => {
+const execute = (calls: Calls, tool: ListedTool, input: unknown, context: ToolContext): Promise<unknown> => {
+  const { name, check } = tool;
   const { link, list, provider, waiting } = calls;
   if (waiting !== undefined) context.holdWhile?.(waiting());
   let sent = false;
@@ -190,7 +208,10 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
     // Whoever still holds a tool that is gone calls it here, and not through the layer.
     if (!list.has(name))
       throw new ToolExecutionError('unknown_tool', `The MCP server ${provider} lists no tool ${name} any more`);
-    return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
+    return from(link.acquire()).pipe(
+      switchMap((live) => stillReading(live, tool, context.attempt, calls)),
+      switchMap((live) => call$(live, args)),
+    );
   });
   return firstValueFrom(
     race(

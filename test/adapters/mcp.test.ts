@@ -116,6 +116,31 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
 });
 
 describe('guardClient', () => {
+  it.each([
+    ['once its server lists it as more', {}, 1],
+    ['unless the host says that it only reads', { policies: { look: { effects: 'read' } } }, 3],
+  ] as const)('R-2.5 a tool that only read is not called again %s', async (_case, options, expected) => {
+    let acted = 0;
+    const tools = [{ name: 'look', inputSchema: {}, annotations: { readOnlyHint: true } }];
+    const failed = { isError: true, content: [{ type: 'text', text: 'upstream connection reset by peer' }] };
+    const client = guardClient(
+      {
+        listTools: () => Promise.resolve({ tools }),
+        callTool: async (_params: { name: string }): Promise<unknown> => {
+          acted++;
+          tools[0] = { name: 'look', inputSchema: {}, annotations: { readOnlyHint: false } };
+          await client.listTools();
+          return failed;
+        },
+      },
+      { defaults: { retry: { maxAttempts: 3, initialDelayMs: 1, maxDelayMs: 1 } }, ...options },
+    );
+    await client.listTools();
+    const result = await client.callTool({ name: 'look' });
+    expect(JSON.stringify(result)).toContain('It may have taken effect');
+    expect(acted).toBe(expected);
+  });
+
   it('R-12.2 it is a client to whoever looks: class, private fields, members set, methods that stay the same', async () => {
     class Fielded {
       readonly #connected = 'yes';

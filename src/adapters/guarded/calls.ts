@@ -3,6 +3,7 @@ import type { Effects, ToolPolicy } from '../../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { fromOutput } from '../../operators/work/output.ts';
 import { checkKeys } from '../../policy/check.ts';
+import { mayHaveActed } from '../../policy/mcp-hints.ts';
 import type { SpillwayOptions } from '../../options.ts';
 import { createSpillway, type CallOptions, type Spillway } from '../../spillway.ts';
 import { foreign } from '../../layer/foreign.ts';
@@ -46,8 +47,8 @@ export interface ForeignCall {
   readonly step?: object | undefined;
   /** What all calls of one run have, and no other run: one that is repeated while it runs is made once. */
   readonly runObject?: object | undefined;
-  /** What the tool says of itself, where it can; a policy goes before that. */
-  readonly effects?: Effects;
+  /** What the tool says of itself by now, where it can; a policy goes before that. */
+  readonly effects?: () => Effects;
   /** What a harvest keeps with the call, to make messages of it. */
   readonly origin?: unknown;
   /** The caller's. */
@@ -126,6 +127,15 @@ const attempt = (
     return fail(thrown);
   }
 };
+
+/** The same call of a tool that says itself that it only reads: once it says so no more it is not tried again. */
+const whileReading = (call: ForeignCall): ForeignCall => ({
+  ...call,
+  run: (input, context) => {
+    if (context.attempt > 1 && call.effects?.() !== 'read') throw mayHaveActed();
+    return call.run(input, context);
+  },
+});
 
 /**
  * What a tool's calls have in common, for policy and breaker; each call brings its own `execute`, in which is what its
@@ -227,9 +237,10 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
   const policyOf = (name: string): ToolPolicy | undefined => named.get(name) ?? foreignTools.policy;
   const made = new Map<string, AnyTool>();
   const same = new SameCalls();
-  const toolOf = ({ toolName: name, effects }: ForeignCall): AnyTool => {
+  const toolOf = ({ toolName: name, effects: said }: ForeignCall): AnyTool => {
     const known = made.get(name);
     const own = policyOf(name);
+    const effects = said?.();
     // A tool can say of itself what it had not said before.
     const isSame = effects === undefined || known?.policy?.effects === (own?.effects ?? effects);
     if (known !== undefined && isSame) return known;
@@ -241,7 +252,9 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
   return {
     begin: (call) => {
       const called = toolOf(call);
-      return same.begin(call, called.policy?.effects === 'read', () => begin(layer, called, call));
+      const isRead = called.policy?.effects === 'read';
+      const isHearsay = isRead && call.effects !== undefined && policyOf(call.toolName)?.effects === undefined;
+      return same.begin(call, isRead, () => begin(layer, called, isHearsay ? whileReading(call) : call));
     },
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
   };

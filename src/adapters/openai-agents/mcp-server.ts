@@ -150,7 +150,7 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
       const settled = await calls.begin({
         framework: 'openai-agents',
         toolName,
-        ...(hostSays ? {} : { effects: declared.of(toolName) }),
+        ...(hostSays ? {} : { effects: () => declared.of(toolName) }),
         input: args,
         signal: callOptions?.signal,
         run: (given, context) =>

@@ -4,7 +4,8 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { mcpNotConnected } from '../../errors/mcp.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { timeoutError } from '../../operators/attempt-timeout.ts';
-import { listAllTools, type McpConnection, type McpToolLike } from './client.ts';
+import type { McpConnection, McpToolLike } from './client.ts';
+import { Listings, type Listed } from './listings.ts';
 
 /**
  * The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's
@@ -41,6 +42,8 @@ export interface McpLink<Connection extends McpConnection = McpConnection> {
    * be listed.
    */
   relist(live: LiveConnection<Connection>): Promise<void>;
+  /** Whether all is known that the server said of changes of its tools. */
+  isCurrent(): boolean;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
   /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
@@ -59,7 +62,7 @@ interface LinkOptions<Connection extends McpConnection> {
 /** What was opened, and not in use yet. */
 interface Opened<Connection extends McpConnection> {
   readonly connection: Connection;
-  readonly tools: readonly McpToolLike[];
+  readonly answer: Listed;
   /** Told once it is in use: from then on what the server says of its tools is followed. */
   readonly follow: (live: LiveConnection<Connection>) => void;
 }
@@ -79,11 +82,10 @@ const downText = (name: string, failures: number, retryAfterMs: number): string 
 export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<Connection>): McpLink<Connection> {
   const { name, connect, connectTimeoutMs, runtime, listed } = of;
   const background = runtime.background ?? runtime;
+  const listings = new Listings(listed);
   const closing$ = new Subject<ToolExecutionError>();
   let state: LinkState<Connection> = { type: 'idle' };
   let failures = 0;
-  /** Listings of tools asked for again, and the latest of them that was answered. */
-  let [asked, answeredLast] = [0, 0];
   /** The attempt's own work, which may go on after the attempt was given up. */
   let opening: Promise<unknown> = Promise.resolve();
   let closed: Promise<void> | undefined;
@@ -107,9 +109,9 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
     try {
       signal.throwIfAborted();
       const follow = following(connection);
-      const tools = await listAllTools(connection.client);
+      const answer = await listings.ask(connection.client);
       signal.throwIfAborted();
-      return { connection, tools, follow };
+      return { connection, answer, follow };
     } catch (error) {
       await connection.close().catch(() => undefined);
       throw error;
@@ -135,12 +137,8 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
   const isUp = (live: LiveConnection<Connection>): boolean => state.type === 'up' && state.live === live;
 
   const relist = async (live: LiveConnection<Connection>): Promise<void> => {
-    const order = ++asked;
-    const tools = await listAllTools(live.connection.client);
-    // An answer that was overtaken by that of a later question is out of date.
-    if (!isUp(live) || order < answeredLast) return;
-    answeredLast = order;
-    listed(tools);
+    const answer = await listings.ask(live.connection.client);
+    if (isUp(live)) listings.take(answer);
   };
 
   /**
@@ -163,6 +161,7 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
       listing = false;
     };
     connection.toolsChanged?.(() => {
+      listings.changed();
       changed = true;
       if (followed !== undefined && !listing) void listAgain(followed);
     });
@@ -172,11 +171,11 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
     };
   };
 
-  const up = ({ connection, tools, follow }: Opened<Connection>): LiveConnection<Connection> => {
+  const up = ({ connection, answer, follow }: Opened<Connection>): LiveConnection<Connection> => {
     const end$ = new Subject<never>();
     const live: LiveConnection<Connection> = { connection, lost$: end$ };
     state = { type: 'up', live, end$ };
-    listed(tools);
+    listings.take(answer);
     follow(live);
     connection.closed.then(
       (reason) => lose(live, reason),
@@ -255,6 +254,7 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
     acquire,
     lose,
     relist,
+    isCurrent: () => listings.isCurrent,
     answered: () => {
       failures = 0;
     },

@@ -26,6 +26,8 @@ export interface ListedTool {
   /** Its name at the server. */
   readonly name: string;
   readonly check: McpInput;
+  /** Whether a layer was told that it only reads, and so may call it again. */
+  readonly reads: boolean;
 }
 
 export type Execute = (tool: ListedTool, input: unknown, context: ToolContext) => Promise<unknown>;
@@ -41,6 +43,8 @@ interface MadeTool {
   readonly said: string;
   readonly tool: Tool;
 }
+
+const isReading = ({ policy }: Tool): boolean => policy?.effects === 'read';
 
 const saidOf = ({ name, description, inputSchema, annotations, execution }: McpToolLike): string =>
   JSON.stringify([name, description, inputSchema, annotations, execution]);
@@ -78,6 +82,12 @@ export class McpToolList {
     return this.#names.has(name);
   }
 
+  /** @returns whether the tool of that name only reads, by what is known now */
+  reads(name: string): boolean {
+    const full = this.#nameOf({ name });
+    return this.tools.some((tool) => tool.name === full && isReading(tool));
+  }
+
   /** The names of all that the server lists. */
   get names(): readonly string[] {
     return [...this.#names];
@@ -102,7 +112,7 @@ export class McpToolList {
     this.#names = seen;
   }
 
-  #nameOf({ name }: McpToolLike): string {
+  #nameOf({ name }: Pick<McpToolLike, 'name'>): string {
     return `${this.#provider}.${name}`;
   }
 
@@ -121,7 +131,7 @@ export class McpToolList {
         ...own,
       },
       dependency: this.#provider,
-      execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
+      execute: (input, context) => this.#execute({ name: listed.name, check, reads: isReading(made) }, input, context),
     };
     const tool = markedIfSilent(made, listed.annotations, own);
     if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
