@@ -4,9 +4,28 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { mcpStdioProvider } from '../../../src/providers/mcp-stdio.ts';
-import { EVERYTHING, ROOT, everything, failure, groupOf, isAlive, kill, run, until } from '../support.ts';
+import { EVERYTHING, ROOT, context, everything, failure, groupOf, isAlive, kill, run, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
+
+/** A server that writes the progress of a call and its answer at once. */
+const HASTY = `
+const line = (message) => JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n';
+const method = 'notifications/progress';
+const progress = (progressToken, progress) => line({ method, params: { progressToken, progress } });
+const capabilities = { tools: {} };
+const answers = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities, serverInfo: { name: 'hasty', version: '0' } }),
+  'tools/list': () => ({ tools: [{ name: 'go', inputSchema: { type: 'object' } }] }),
+  'tools/call': () => ({ content: [{ type: 'text', text: 'done' }] }),
+};
+require('node:readline').createInterface({ input: process.stdin }).on('line', (text) => {
+  const { id, method, params } = JSON.parse(text);
+  if (id === undefined) return;
+  const token = params?._meta?.progressToken;
+  const reports = token === undefined ? '' : progress(token, 1) + progress(token, 2);
+  process.stdout.write(reports + line({ id, result: answers[method](params) }));
+});`;
 
 describe('closing', () => {
   it('twice is as once, no process is left, and a call afterwards is not executed', async () => {
@@ -183,5 +202,16 @@ describe('an answer over the limit', () => {
       mcpStdioProvider({ name: 'writer', command: process.execPath, args: ['-e', writer], maxMessageBytes: 1_024 }),
     );
     expect(error.message).toContain('a line without an end: more than 10240 bytes');
+  });
+});
+
+describe('what comes in one piece', () => {
+  // Was: reports that were read at once with the answer, as by a busy reader, were lost. Now: none is.
+  it('R-4.3 progress beside the answer is reported', async () => {
+    const provider = await mcpStdioProvider({ name: 'hasty', command: process.execPath, args: ['-e', HASTY] });
+    const ctx = context();
+    expect(await run(provider, 'hasty.go', {}, ctx)).toBe('done');
+    expect(ctx.reports).toEqual([{ progress: 1 }, { progress: 2 }]);
+    await provider.close();
   });
 });

@@ -1,7 +1,7 @@
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { firstValueFrom, race } from 'rxjs';
+import { EMPTY, Subject, concatMap, defer, firstValueFrom, race, type Observable } from 'rxjs';
 import type { Runtime } from '../../../contract/runtime.ts';
 import { abortable } from '../../../operators/work/abortable.ts';
 import { LineReader, type LongLine } from './line-reader.ts';
@@ -41,6 +41,7 @@ export class StdioTransport implements Transport {
   readonly ended: Promise<Error>;
   readonly #options: StdioOptions;
   readonly #lines: LineReader;
+  readonly #line$ = new Subject<Buffer | LongLine>();
   #child: PipedChild | undefined;
   #fault: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -53,6 +54,7 @@ export class StdioTransport implements Transport {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
+    this.#line$.pipe(concatMap((line) => defer(() => this.#take(line)))).subscribe();
   }
 
   /** The process that was started; its server may be a child of it. */
@@ -125,23 +127,25 @@ export class StdioTransport implements Transport {
   #receive(chunk: Buffer): void {
     if (this.#fault !== undefined) return;
     const { maxMessageBytes } = this.#options;
-    for (const line of this.#lines.read(chunk)) {
-      // What hears of a message may have ended the connection.
-      if (this.#fault !== undefined) return;
-      this.#take(line);
-    }
+    for (const line of this.#lines.read(chunk)) this.#line$.next(line);
     if (this.#lines.pendingBytes > maxMessageBytes * ENDLESS_FACTOR)
       this.#fail(`a line without an end: more than ${maxMessageBytes * ENDLESS_FACTOR} bytes`);
   }
 
-  #take(line: Buffer | LongLine): void {
+  /** Hands on a message; emits once the next one may be. */
+  #take(line: Buffer | LongLine): Observable<never> | Promise<void> {
+    // What hears of a message may have ended the connection.
+    if (this.#fault !== undefined) return EMPTY;
     try {
       const message = Buffer.isBuffer(line) ? deserializeMessage(line.toString('utf8')) : this.#long(line);
       if (message !== undefined) this.onmessage?.(message);
+      // Both SDKs look at a notification in a microtask: one that came in one piece with the answer was too late.
+      if (message !== undefined && 'method' in message) return Promise.resolve();
     } catch (error) {
       // A line that is no message, such as a server's own print: it is passed over.
       this.onerror?.(asError(error));
     }
+    return EMPTY;
   }
 
   #long(line: LongLine): JSONRPCMessage | undefined {
