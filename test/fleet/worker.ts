@@ -4,6 +4,7 @@ import { bullmqFleet } from '../../src/fleet/bullmq.ts';
 import { restateFleet } from '../../src/fleet/restate.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformanceTools } from '../../src/testing/index.ts';
+import { served } from './served.ts';
 
 /** What a worker process is told on its command line. */
 export interface WorkerTask {
@@ -36,7 +37,7 @@ const world = connect(worldPath);
 const tools = fleetConformanceTools(
   {
     mark: async (kind, mark) => (quiet && kind === 'started' ? 0 : world.rpush(kind, JSON.stringify(mark))),
-    first: async (key) => (await world.set(`served:${key}`, worker, 'NX')) === 'OK',
+    first: (key, kind, mark) => served(world, `served:${key}`, kind, mark),
   },
   worker,
 );

@@ -8,6 +8,7 @@ import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformance, fleetConformanceTools } from '../../src/testing/index.ts';
 import { harness, startFleet, type Fleet, type FleetOptions, type WorkerProcess } from '../fleet/kit.ts';
 import { startRestate } from '../fleet/restate/server.ts';
+import { served } from '../fleet/served.ts';
 
 /**
  * What takes too long for every run of the tests: `node test/soak/fleet.ts NAME`. Prints figures, and fails where a
@@ -70,7 +71,7 @@ const overhead = async (): Promise<void> => {
     const tools = fleetConformanceTools(
       {
         mark: (kind, mark) => fleet.redis.rpush(`here:${kind}`, JSON.stringify(mark)),
-        first: async (key) => (await fleet.redis.set(`here:${key}`, '1', 'NX')) === 'OK',
+        first: (key, kind, mark) => served(fleet.redis, `here:${key}`, `here:${kind}`, mark),
       },
       'here',
     );

@@ -23,8 +23,11 @@ export interface FleetMark {
 export interface FleetWorld {
   /** Leaves a mark. */
   mark(kind: FleetMarkKind, mark: FleetMark): Promise<unknown>;
-  /** A resource that checks keys: gives true to the first who asks with a key, false to all others. */
-  first(key: string): Promise<boolean>;
+  /**
+   * A resource that checks keys: gives true to the first who asks with a key, and leaves the mark in the same step, so
+   * that nobody is killed between the two; gives false to all others.
+   */
+  first(key: string, kind: FleetMarkKind, mark: FleetMark): Promise<boolean>;
 }
 
 /** A worker in a process of its own, which serves with `fleetConformanceTools`. */
@@ -78,10 +81,10 @@ const waited = (ms: number, signal: AbortSignal, runtime: Runtime): Promise<bool
 /** `turnId/nodeId`: of a call's key all but the submission, which the cases do not know. */
 const nodeKeyOf = ({ callKey }: Pick<ToolContext, 'callKey'>): string => callKey.slice(0, callKey.lastIndexOf('/'));
 
-/** Leaves a mark of a call. */
-type Mark = (kind: FleetMarkKind, context: Pick<ToolContext, 'callKey'>) => Promise<unknown>;
+/** Leaves a mark of a call; where it is given a key, only for the first who has that. */
+type Mark = (kind: FleetMarkKind, context: Pick<ToolContext, 'callKey'>, key?: string) => Promise<unknown>;
 
-const workTool = (world: FleetWorld, worker: string, runtime: Runtime, mark: Mark): Tool<WorkInput> => ({
+const workTool = (worker: string, runtime: Runtime, mark: Mark): Tool<WorkInput> => ({
   name: 'work',
   policy: {
     effects: 'mutating',
@@ -96,13 +99,13 @@ const workTool = (world: FleetWorld, worker: string, runtime: Runtime, mark: Mar
       await mark('aborted', context);
       throw new ToolExecutionError('canceled', 'it was told to stop');
     }
-    if (await world.first(context.callKey)) await mark('effect', context);
+    await mark('effect', context, context.callKey);
     return { value: value ?? nodeKeyOf(context), worker };
   },
   compensate: async (_, context) => {
     await mark('undoing', context);
     if (!(await waited(context.input.undoMs ?? 0, context.signal, runtime))) throw new Error('it was told to stop');
-    if (await world.first(context.undoKey)) await mark('undone', context);
+    await mark('undone', context, context.undoKey);
   },
 });
 
@@ -142,6 +145,9 @@ export function fleetConformanceTools(
   worker: string,
   runtime: Runtime = liveRuntime,
 ): readonly AnyTool[] {
-  const mark: Mark = (kind, context) => world.mark(kind, { key: nodeKeyOf(context), worker, atMs: runtime.wallNow() });
-  return [workTool(world, worker, runtime, mark), flakyTool(worker, mark), refuse] as readonly AnyTool[];
+  const mark: Mark = (kind, context, key) => {
+    const left = { key: nodeKeyOf(context), worker, atMs: runtime.wallNow() };
+    return key === undefined ? world.mark(kind, left) : world.first(key, kind, left);
+  };
+  return [workTool(worker, runtime, mark), flakyTool(worker, mark), refuse] as readonly AnyTool[];
 }
