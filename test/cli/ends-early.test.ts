@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { STACK_TRACE, folder, marked, processesOf, start, until, type Folder, type Running } from './support.ts';
+import { STACK_TRACE, folder, gone, marked, processesOf, start, until, type Folder, type Running } from './support.ts';
 
 const LONG_MS = 60_000;
 
@@ -35,7 +35,7 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
       expect(stdout).toMatch(/^long .*canceled/m);
       expect(stdout).toMatch(/^partial: Completed quick, but long and after were canceled\.$/m);
       expect(stderr).not.toMatch(STACK_TRACE);
-      expect(processesOf(mark)).toEqual([]);
+      await gone(mark);
     },
   );
 
@@ -50,7 +50,7 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
     const { code, stderr } = await running.ended;
     expect(code).toBe(130);
     expect(stderr).not.toMatch(STACK_TRACE);
-    await until(() => processesOf(mark).length === 0);
+    await gone(mark);
   });
 
   it('by SIGINT while a server starts calls nothing and exits 130', async () => {
@@ -65,7 +65,7 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
     const { code, stdout, stderr } = await running.ended;
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
     expect(stderr).toMatch(/interrupted before the turn began; nothing was called/);
-    await until(() => processesOf('spillway-mute').length === 0);
+    await gone('spillway-mute');
   });
 
   it('by a reader that closes stdout mid-turn ends quietly with 0 and stops its servers', async () => {
@@ -78,7 +78,7 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
     expect(code).toBe(0);
     expect(stderr).not.toMatch(/EPIPE/);
     expect(stderr).not.toMatch(STACK_TRACE);
-    expect(processesOf(mark)).toEqual([]);
+    await gone(mark);
   });
 
   it('of nothing but its progress, when stderr is closed: the turn goes on', async () => {
@@ -109,6 +109,6 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
     expect(stdout).toMatch(/^quick .*succeeded .*Echo: harvested$/m);
     expect(stdout).toMatch(/^long .*failed/m);
     expect(stderr).not.toMatch(STACK_TRACE);
-    expect(processesOf(mark)).toEqual([]);
+    await gone(mark);
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { DEMO, STACK_TRACE, folder, marked, processesOf, spillway, start, type Ended } from './support.ts';
+import { DEMO, STACK_TRACE, folder, gone, marked, spillway, start, type Ended } from './support.ts';
 import { readNdjson } from 'spillway/sinks/ndjson';
 import type { TurnEvent } from '../../src/contract/event.ts';
 
@@ -165,7 +165,8 @@ turn:
     const { code, stdout, stderr } = await spillway('run', plan);
     expect(stderr).toMatch(says);
     expect(stderr).not.toMatch(STACK_TRACE);
-    expect({ code, stdout, left: processesOf(mark) }).toEqual({ code: 2, stdout: '', left: [] });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    await gone(mark);
   });
 
   it('exits 2 when a server has no such tool, and names the nearest', async () => {

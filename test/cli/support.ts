@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-export { until } from '../until.ts';
+import { until } from '../until.ts';
+
+export { until };
 
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url));
 export const DEMO: string = fileURLToPath(new URL('../../src/cli/demo/plan.yaml', import.meta.url));
@@ -84,6 +86,9 @@ export const processesOf = (mark: string): number[] =>
     .map((line) => line.trim())
     .filter((line) => line.includes(`stdio ${mark}`) && !/^\d+ Z/.test(line))
     .map((line) => Number.parseInt(line, 10));
+
+/** Waits for the end of what was stopped: to be killed takes a moment on a busy machine. */
+export const gone = (mark: string): Promise<void> => until(() => processesOf(mark).length === 0, 10_000);
 
 /** What a person takes for a crash. */
 export const STACK_TRACE: RegExp = /^\s+at .+:\d+:\d+|node:internal|Uncaught|unhandled/im;

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { runTools } from '../../src/cli/list-tools.ts';
 import { UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
-import { ROOT, STACK_TRACE, folder, marked, processesOf, start, spillway, until } from './support.ts';
+import { ROOT, STACK_TRACE, folder, gone, marked, processesOf, start, spillway, until } from './support.ts';
 
 const files = folder();
 afterAll(() => files[Symbol.dispose]());
@@ -53,7 +53,7 @@ describe('R-2.9 spillway tools', () => {
     // What the plan says of its own tool goes before what its server says.
     expect(stdout).toMatch(/^ {2}get-sum \(adder\) +mutating +a: number, b: number$/m);
     expect(stdout).toMatch(/^note: everything\.simulate-research-query is left out: it only runs as a task/m);
-    expect(processesOf('spillway-tools')).toEqual([]);
+    await gone('spillway-tools');
   });
 
   it('R-2.9 --json gives each with its whole schema', async () => {
@@ -88,7 +88,7 @@ describe('R-2.9 spillway tools', () => {
     await expect(tools(plan, '--server', 'evrything')).rejects.toThrow(
       'there is no server "evrything" in the plan; did you mean everything?',
     );
-    await until(() => processesOf('spillway-two').length === 0);
+    await gone('spillway-two');
   });
 
   it('R-2.9 lists a manifest without sending anything or needing its secrets', async () => {
@@ -127,7 +127,7 @@ describe('R-2.9 spillway tools', () => {
     await until(() => processesOf(mark).length > 0);
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 130, stdout: '' });
-    await until(() => processesOf(mark).length === 0);
+    await gone(mark);
     const [wrong, nothing, fine] = await Promise.all([
       spillway('tools', files.write('wrong.yaml', 'turn: 1\n')),
       spillway('tools'),
