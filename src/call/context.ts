@@ -80,6 +80,8 @@ export class CallContext implements RunningCall {
   toolName: string;
   /** The claim of its key, while it holds one: each attempt needs it to be valid. */
   lease: Lease | undefined;
+  /** An earlier call under its key may have taken effect. */
+  tookOver = false;
   /** Goes straight through to the tool: nothing is decided about its failure. */
   bare = false;
   /** Its idempotency key, given or computed, else its id; `resourceKey` is what a resource is told. */

@@ -138,9 +138,9 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
   };
   return {
     ...keyed,
-    begins: (lease, lost) => {
+    begins: ({ lease, lost, tookOver }) => {
       layer.dedupe.noteAnswer(lost);
-      context.lease = lease;
+      Object.assign(context, { lease, tookOver });
       if (lease === undefined) context.unkept = 'unrecorded';
     },
     refused: (error) => {

@@ -47,7 +47,7 @@ export const attemptsAt = (
     const earlier = earlierAttempts(context);
     // The attempt that had been decided was still to come.
     const wasWaiting = earlier?.delayLeftMs !== undefined && earlier.delayLeftMs > 0;
-    const hasCrashed = context.lease?.tookOver === true && context.attempts === 0 && !wasWaiting;
+    const hasCrashed = context.tookOver && context.attempts === 0 && !wasWaiting;
     const begun$ = hasCrashed ? afterCrash(execution, attempts$) : afresh(execution, attempts$);
     return earlier === undefined ? begun$ : resumed(execution, earlier).pipe(switchMap(() => begun$));
   });

@@ -19,7 +19,7 @@ import {
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { held } from '../work/held.ts';
-import { acquireKey, type KeyTerms, type TellKeyStep } from './key-acquisition.ts';
+import { acquireKey, type KeyAnswer, type KeyTerms, type TellKeyStep } from './key-acquisition.ts';
 import type { Lease } from './lease.ts';
 import type { Recording } from './outcome-record.ts';
 
@@ -37,8 +37,8 @@ export interface IdempotentRun<T> {
   readonly claim: DedupeClaim;
   readonly terms: KeyTerms;
   readonly tell: TellKeyStep;
-  /** It runs now. Without a lease nothing protects it, for the reason given. */
-  begins(lease: Lease | undefined, lost?: ToolExecutionError): void;
+  /** It runs now. */
+  begins(as: Extract<KeyAnswer, { readonly act: 'run' }>): void;
   /** It must not run, or cannot. Default: the stream errors. */
   refused?(error: ToolExecutionError): Observable<T>;
   /** What a record gives to this stream. */
@@ -83,7 +83,7 @@ export const idempotent =
       switchMap((answer) => {
         if (answer.act === 'refuse') return run.refused?.(answer.error) ?? throwError(() => answer.error);
         if (answer.act === 'replay') return run.replay(answer.reading, answer.matchedOn);
-        run.begins(answer.lease, answer.lease === undefined ? answer.lost : undefined);
+        run.begins(answer);
         return underLease(run, source, answer.lease);
       }),
     );

@@ -6,7 +6,7 @@ import { decideClaim, type DedupeMode } from '../../policy/key/claim.ts';
 import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
 import { clearedOfLost, forgetLost, loseClaim } from './lost-claims.ts';
-import { KEY_REFUSALS } from './key-refusals.ts';
+import { KEY_REFUSALS, lostSight } from './key-refusals.ts';
 import { AT_ONCE_MS, releaseIf } from './release-if.ts';
 import { given } from '../../policy/check.ts';
 
@@ -45,11 +45,11 @@ export type TellKeyStep = (
 /** What comes of asking for a key. */
 export type KeyAnswer =
   /**
-   * It runs. Without a lease nothing protects it: the store is lost, for the reason given, and it would rather run than
-   * not.
+   * It runs, in place of an earlier one where it took over. Without a lease nothing protects it: the store is lost, for
+   * the reason given, and it would rather run than not.
    */
-  | { readonly act: 'run'; readonly lease: Lease }
-  | { readonly act: 'run'; readonly lease: undefined; readonly lost: ToolExecutionError }
+  | { readonly act: 'run'; readonly lease: Lease; readonly tookOver: boolean; readonly lost?: undefined }
+  | { readonly act: 'run'; readonly lease?: undefined; readonly tookOver: boolean; readonly lost: ToolExecutionError }
   /** It gets what the record holds. */
   | { readonly act: 'replay'; readonly reading: DedupeReading; readonly matchedOn: 'inflight' | 'completed' }
   | { readonly act: 'refuse'; readonly error: ToolExecutionError };
@@ -76,8 +76,8 @@ interface Inquiry {
   next: 'claim' | 'look';
   /** The version that the next claim takes over from. */
   over: number | undefined;
-  /** Who held it then. */
-  overCallId?: string;
+  /** The call of the record that was in the way last. */
+  leaderCallId?: string;
   /** Emits when it is asked; completes where nothing more is to be asked. */
   pause$: Observable<unknown>;
   pollMs: number;
@@ -187,10 +187,10 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
   const cleared$ = inquiry.follows ? undefined : clearedOfLost(terms, reading.record);
   if (cleared$ !== undefined)
     return cleared$.pipe(mergeMap(() => later(inquiry, 'look', terms.runtime.after(2 * AT_ONCE_MS))));
+  inquiry.leaderCallId = leaderCallId;
   const decision = decideClaim(reading, { key, tool, mode, request, neverTwice }, global);
   switch (decision.act) {
     case 'take_over':
-      inquiry.overCallId = leaderCallId;
       return later(inquiry, 'claim', NO_PAUSE, decision.version);
     case 'wait':
       if (terms.givenUp !== undefined && !inquiry.follows) return released(inquiry, reading, terms.givenUp);
@@ -262,7 +262,7 @@ const stayWith = (inquiry: Inquiry, leader: Lease | undefined): void => {
 /** The key is held from now on. Whoever hears of it may have ended the call: then it is given back. */
 const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
-    const { claim, terms, tell, overCallId: leaderCallId } = inquiry;
+    const { claim, terms, tell, leaderCallId } = inquiry;
     const { key } = claim;
     const { store } = terms;
     const held = leasesOf(store);
@@ -275,7 +275,7 @@ const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
     if (!lease.tookOver) tell('claimed', { fence });
     else tell('taken_over', given({ fence, leaderCallId }));
     if (subscriber.closed) return lease.release();
-    subscriber.next({ act: 'run', lease });
+    subscriber.next({ act: 'run', lease, tookOver: lease.tookOver });
     subscriber.complete();
   });
 
@@ -288,12 +288,13 @@ const nothingRuns = (inquiry: Inquiry): void => {
 
 /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
-  const { terms, waited, tell } = inquiry;
+  const { terms, waited, tell, leaderCallId } = inquiry;
+  const tookOver = leaderCallId !== undefined;
   if (terms.mode === 'enforced' || waited) {
     nothingRuns(inquiry);
-    return of({ act: 'refuse', error });
+    return of({ act: 'refuse', error: tookOver ? lostSight(error) : error });
   }
   inquiry.isAsking = false;
   tell('unprotected', { message: error.message });
-  return of({ act: 'run', lease: undefined, lost: error });
+  return of({ act: 'run', tookOver, lost: error });
 };

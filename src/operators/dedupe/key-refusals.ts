@@ -1,9 +1,19 @@
 import type { DedupeReading } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { given } from '../../policy/check.ts';
 import type { ClaimDecision } from '../../policy/key/claim.ts';
+import { failureText } from '../../policy/model-text.ts';
 
 /** What is left to do where a safety-critical tool may have taken effect. */
 export const FIND_OUT = 'a safety-critical tool is not run again: find out, then clear the key';
+
+/** The store is lost while another call under the key runs, or may have: that nothing ran here is not all to tell. */
+export const lostSight = ({ kind, message, code, classification, cause }: ToolExecutionError): ToolExecutionError =>
+  new ToolExecutionError(kind, message, {
+    ...given({ code, classification }),
+    cause,
+    safeMessage: failureText('duplicate_in_flight', 'did_not_run'),
+  });
 
 /** What a call is told that gets neither the key nor what is remembered under it. */
 export const KEY_REFUSALS: Readonly<
