@@ -19,7 +19,7 @@ import { VERSION } from '../contract/version.ts';
 import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import type { Backend, Forwarded } from './backend.ts';
 import { CODES, METHODS, RpcError, isRecord, type Params } from './message.ts';
-import { withTaskIds } from './task-ids.ts';
+import { withTaskIds } from './tasks.ts';
 import type { McpUpstream } from './upstream.ts';
 
 /** A page of a list that takes longer is left out. */

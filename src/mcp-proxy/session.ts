@@ -45,6 +45,7 @@ import {
 } from './message.ts';
 import { isOfLongAnswer } from '../providers/mcp/stdio/long-message.ts';
 import { written, type Outgoing } from './outgoing.ts';
+import { AskedForTasks } from './tasks.ts';
 import type { McpUpstream } from './upstream.ts';
 
 /** How long the answers may take that a client waits for which has closed its side. */
@@ -86,6 +87,8 @@ const refusalOf = (thrown: unknown): RpcError => {
 interface Ask {
   readonly upstream: McpUpstream;
   readonly id: Id;
+  /** Under which the server wants to hear how far its client is. The client has our own: servers count alike. */
+  readonly progressToken: unknown;
 }
 
 /** Whether a server asks about a task that its client runs for it, under an id of the client's. */
@@ -99,6 +102,7 @@ class Session {
   /** Requests of the client that are under way, the newest last, and the server that each went to. */
   readonly #open = new Map<Id, McpUpstream | undefined>();
   readonly #asks = new Map<Id, Ask>();
+  readonly #askedTasks = new AskedForTasks<Ask>();
   /** Progress of tasks, whose requests are answered. */
   readonly late$ = new Subject<Outgoing>();
 
@@ -135,8 +139,10 @@ class Session {
       return { message: told, related: related ?? this.#newest(upstream) };
     }
     const id = this.#options.runtime.id();
-    this.#asks.set(id, { upstream, id: message.id });
-    return { message: requestOf(id, method, params), related: this.#newest(upstream) };
+    const { progressToken, ...meta } = metaOf(params);
+    this.#asks.set(id, { upstream, id: message.id, progressToken });
+    const asked = progressToken === undefined ? params : { ...params, _meta: { ...meta, progressToken: id } };
+    return { message: requestOf(id, method, asked), related: this.#newest(upstream) };
   }
 
   /** A server is gone, and with it what it had asked. */
@@ -166,7 +172,15 @@ class Session {
   #heard(message: Notification): void {
     const { params } = message;
     if (message.method === METHODS.cancelled) this.#canceled$.next(params?.['requestId'] as Id);
+    else if (message.method === METHODS.progress) this.#progressed(params);
     else this.#options.backend.notify(message.method, params);
+  }
+
+  /** How far the client is with what a server asked of it: for that one alone. */
+  #progressed(params: Params | undefined): void {
+    const token = params?.['progressToken'] as Id;
+    const ask = this.#asks.get(token) ?? this.#askedTasks.of(token);
+    ask?.upstream.notify(METHODS.progress, { ...params, progressToken: ask.progressToken });
   }
 
   #replied(response: Response): void {
@@ -174,6 +188,7 @@ class Session {
     if (ask === undefined) return;
     this.#asks.delete(response.id as Id);
     const { upstream, id } = ask;
+    if ('result' in response) this.#askedTasks.answered(response.id, ask, response.result);
     const { backend } = this.#options;
     upstream.reply('result' in response ? resultOf(id, backend.meant(upstream, response.result)) : { ...response, id });
   }

@@ -8,7 +8,6 @@ import {
   METHODS,
   SUBSCRIPTION_META_KEY,
   isNotification,
-  isRecord,
   isResponse,
   metaOf,
   notificationOf,
@@ -21,6 +20,7 @@ import {
   type Request,
   type Response,
 } from './message.ts';
+import { AskedForTasks } from './tasks.ts';
 
 /** The transport to a server, with what the SDK's interface leaves out. */
 export interface ServerTransport extends Transport {
@@ -77,12 +77,6 @@ const renamed = (message: Notification, pending: ReadonlyMap<Id, Pending>): Noti
   return notificationOf(message.method, params);
 };
 
-/** Whether a request was answered by a task, whose progress goes on under the request's token. */
-const beganTask = (result: unknown): boolean => isRecord(result) && isRecord(result['task']);
-
-/** Tasks whose progress is still passed on: a server does not have to say that one is over. */
-const TASKS_MAX = 1_000;
-
 const quietly = (): void => undefined;
 
 class SdkWire implements Wire {
@@ -90,8 +84,7 @@ class SdkWire implements Wire {
   readonly #said$ = new Subject<Request | Notification>();
   readonly said$: Observable<Request | Notification> = this.#said$.asObservable();
   readonly #pending = new Map<Id, Pending>();
-  /** What was answered by a task, the oldest first. */
-  readonly #tasks = new Map<Id, Asked>();
+  readonly #tasks = new AskedForTasks<Asked>();
   readonly #prefix: string;
   #asked = 0;
 
@@ -145,18 +138,12 @@ class SdkWire implements Wire {
     if (isNotification(message) && message.method === METHODS.progress) {
       const { params = {} } = message;
       const token = params['progressToken'] as Id;
-      const asked = this.#pending.get(token)?.asked ?? this.#tasks.get(token);
+      const asked = this.#pending.get(token)?.asked ?? this.#tasks.of(token);
       if (asked !== undefined) return asked.progress?.(params);
       // Of an attempt that is over: nobody else asked for it.
       if (String(token).startsWith(`${this.#prefix}:`)) return;
     }
     this.#said$.next(isNotification(message) ? renamed(message, this.#pending) : message);
-  }
-
-  #follow(token: Id, asked: Asked): void {
-    this.#tasks.set(token, asked);
-    const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > TASKS_MAX && oldest !== undefined) this.#tasks.delete(oldest);
   }
 
   #settle(response: Response): void {
@@ -170,7 +157,7 @@ class SdkWire implements Wire {
           ? mcpThrown(response.error)
           : rpcErrorOf(response),
       );
-    if (open.asked.progress !== undefined && beganTask(response.result)) this.#follow(response.id, open.asked);
+    if (open.asked.progress !== undefined) this.#tasks.answered(response.id, open.asked, response.result);
     open.subscriber.next(response.result);
     open.subscriber.complete();
   }
