@@ -80,11 +80,10 @@ const attempt$ = (
   wasListed: boolean,
   input: unknown,
   options: ProxyGuardOptions,
-  note: (raw: Raw | undefined) => void,
+  note: (raw: Raw) => void,
 ): Observable<unknown> => {
   const { upstream, name, params, askedAs, progress } = call;
   const isModern = VERSION_META_KEY in metaOf(params);
-  note(undefined);
   const asked = {
     method: METHODS.call,
     params: input === undefined ? params : { ...params, arguments: input },
@@ -143,6 +142,7 @@ export function createGuard(options: ProxyGuardOptions): ProxyGuard {
         signal,
         tool,
         execute: (input: unknown, context: ToolContext) => {
+          raw = undefined;
           context.holdWhile?.(upstream.waiting());
           const work$ = defer(() => attempt$(call, wasListed, input, options, (said) => (raw = said)));
           return context.attempt > 1 && reads(tool) ? again$(call, work$) : work$;

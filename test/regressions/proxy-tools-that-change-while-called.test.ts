@@ -71,8 +71,12 @@ describe('a tool that says that it acts', () => {
     using kept = ledger();
     await using it = await changing(kept);
     const key = { 'spillway/idempotencyKey': 'once' };
-    expect(textOf(await it.call('pay', input, key))).toMatch(/ECONNRESET|may have/);
-    expect(textOf(await it.call('pay', input, key))).toContain('may have');
+    // What the server said of the first attempt would have it tried again.
+    for (let time = 1; time <= 2; time++) {
+      const said = textOf(await it.call('pay', input, key));
+      expect(said).toContain('may have');
+      expect(said).not.toContain('ECONNRESET');
+    }
     expect(kept.count('pay')).toBe(1);
   });
 
