@@ -81,6 +81,8 @@ const listing = (client: object, names: PolicyNames, declared: DeclaredEffects):
  *
  * A tool is what its server says of it, where the host lists the tools through the guarded client: `read` with
  * `readOnlyHint`, else `mutating`, as is one that was not listed. `policies` and `defaults.effects` go before that.
+ * Before a further attempt at one that is `read` by its server's word alone the tools are listed anew, and it is not
+ * called again where it does more by now.
  *
  * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran.
  * Nothing of what the tool, the server or the client wrote is in it, since a tool can write what a server would. Where
@@ -111,6 +113,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   // Given for the tools of this client, and so about them.
   const hostSays = options.defaults?.effects !== undefined;
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
+  const askEffects = (signal: AbortSignal): Promise<unknown> => declared.ask(client, signal);
   // SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
   const place = 'getProtocolEra' in client ? 0 : 1;
   const callOnce = async (params: CallParams, rest: readonly unknown[], context: ToolContext): Promise<unknown> => {
@@ -139,7 +142,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
-      ...(hostSays ? {} : { effects: () => declared.of(params.name) }),
+      ...(hostSays ? {} : { effects: () => declared.of(params.name), askEffects }),
       input: params.arguments,
       signal,
       run: (given, context) =>

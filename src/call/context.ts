@@ -80,7 +80,7 @@ export class CallContext implements RunningCall {
   toolName: string;
   /** The claim of its key, while it holds one: each attempt needs it to be valid. */
   lease: Lease | undefined;
-  /** An earlier call under its key may have taken effect. */
+  /** It goes on in the place of an earlier call under its key, which may have taken effect. */
   tookOver = false;
   /** Goes straight through to the tool: nothing is decided about its failure. */
   bare = false;

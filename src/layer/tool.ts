@@ -69,17 +69,12 @@ export function tool<O, const Name extends string, Schema extends ZodType = ZodT
   const { name } = definition;
   if (typeof name !== 'string' || name === '' || name.length > 256)
     throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
-  if (typeof definition.execute !== 'function')
-    throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
-  if (definition.verify !== undefined && typeof definition.verify !== 'function')
-    throw new RangeError(
-      `tool ${name}: verify must be a function, not ${typeof definition.verify}; one by data goes into policy.verify`,
-    );
-  if (definition.compensate !== undefined && typeof definition.compensate !== 'function')
-    throw new RangeError(
-      `tool ${name}: compensate must be a function, not ${typeof definition.compensate}; ` +
-        'one by data goes into policy.compensate',
-    );
+  for (const part of ['execute', 'verify', 'compensate'] as const) {
+    const given = definition[part];
+    if (typeof given === 'function' || (given === undefined && part !== 'execute')) continue;
+    const remedy = part === 'execute' ? '' : `; one by data goes into policy.${part}`;
+    throw new RangeError(`tool ${name}: ${part} must be a function, not ${typeof given}${remedy}`);
+  }
   // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
   return definition as Tool<never, O, Name>;
 }

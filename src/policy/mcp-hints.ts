@@ -1,4 +1,5 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
+import { CHECK } from './advice.ts';
 import type { Effects, ToolPolicy } from '../contract/policy.ts';
 
 /** What a server says of a tool's effects, as far as it is asked: `annotations` of `tools/list`. */
@@ -33,9 +34,12 @@ export function effectsOfHints(hints: McpHints | undefined): Effects {
   return hints?.readOnlyHint === true ? 'read' : 'mutating';
 }
 
-/** What a tool that only read when its call began, and may do more by now, is not called again with. */
+/**
+ * The refusal of a further attempt at a tool that only read when its call began, and may do more by now: what was tried
+ * before may have done it. As it is `blocked`, nothing is tried in its place, and it says nothing of the tool's health.
+ */
 export function mayHaveActed(): ToolExecutionError {
   const message = 'Its server no longer says that the tool only reads: not called again';
-  // What was tried before may have done what it does now.
-  return new ToolExecutionError('execution_error', message, { classification: 'permanent', uncertain: true });
+  const safeMessage = `The tool was called, may have taken effect, and was not called again. ${CHECK}`;
+  return new ToolExecutionError('blocked', message, { classification: 'permanent', uncertain: true, safeMessage });
 }

@@ -1,4 +1,4 @@
-import { Observable, catchError, defer, firstValueFrom, from, map, race, switchMap, tap, throwError } from 'rxjs';
+import { Observable, catchError, defer, firstValueFrom, from, map, of, race, switchMap, tap, throwError } from 'rxjs';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
@@ -163,25 +163,24 @@ const judged = async (
   throw isListed ? unconfirmed(failed) : confirmed(failed);
 };
 
+const UNLISTED = 'The server said that its tools changed, and does not list them';
+
 /**
- * Checks a further attempt at a tool that only read when its call began: by now its server may say that it does more,
- * and then the attempts before may have done it.
+ * Checks a further attempt at a tool that only read when its call began, by its server's word alone: by now the server
+ * may say that it does more, and then the attempts before may have done it.
  */
-const stillReading = async (
-  live: LiveConnection,
-  { name, reads }: ListedTool,
-  attempt: number,
-  { link, list }: Calls,
-): Promise<LiveConnection> => {
-  if (!reads || attempt === 1) return live;
-  if (!link.isCurrent()) await link.relist(live).catch(() => undefined);
-  if (!link.isCurrent() || !list.reads(name)) throw mayHaveActed();
-  return live;
+const stillReading = async (live: LiveConnection, name: string, { link, list }: Calls): Promise<void> => {
+  await link.renew(live).catch((error: unknown) => {
+    // The next attempt asks again.
+    throw new ToolExecutionError('transport_error', UNLISTED, { uncertain: true, cause: error });
+  });
+  if (!list.reads(name)) throw mayHaveActed();
 };
 
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
 const execute = (calls: Calls, tool: ListedTool, input: unknown, context: ToolContext): Promise<unknown> => {
   const { name, check } = tool;
+  const isChecked = tool.reads && context.attempt > 1;
   const { link, list, provider, waiting } = calls;
   if (waiting !== undefined) context.holdWhile?.(waiting());
   let sent = false;
@@ -199,19 +198,18 @@ const execute = (calls: Calls, tool: ListedTool, input: unknown, context: ToolCo
       }),
       catchError((error: ToolExecutionError) => judged(error, name, live, calls)),
     );
-    return race(answered$, lost$).pipe(
+    const checked$ = isChecked ? from(stillReading(live, name, calls)) : of(undefined);
+    return race(checked$.pipe(switchMap(() => answered$)), lost$).pipe(
       tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }),
     );
   };
   const answer$ = defer(() => {
     const args = argumentsOf(input, name, check);
+    if (isChecked && !list.reads(name)) throw mayHaveActed();
     // Whoever still holds a tool that is gone calls it here, and not through the layer.
     if (!list.has(name))
       throw new ToolExecutionError('unknown_tool', `The MCP server ${provider} lists no tool ${name} any more`);
-    return from(link.acquire()).pipe(
-      switchMap((live) => stillReading(live, tool, context.attempt, calls)),
-      switchMap((live) => call$(live, args)),
-    );
+    return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
   });
   return firstValueFrom(
     race(

@@ -137,7 +137,7 @@ describe('guardClient', () => {
     );
     await client.listTools();
     const result = await client.callTool({ name: 'look' });
-    expect(JSON.stringify(result)).toContain('It may have taken effect');
+    expect(JSON.stringify(result)).toContain('may have taken effect');
     expect(acted).toBe(expected);
   });
 

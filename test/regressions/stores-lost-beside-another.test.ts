@@ -1,7 +1,7 @@
 // Was: where the store was lost while another call stood in the way, a `bestEffort` call that was about to take its
 // place paid again without its `verify` being asked, and one that waited told its model only that the tool did not run.
 // Now: verify is asked, and the model hears of the other call.
-import type { DedupeStore } from 'spillway';
+import { ToolExecutionError, tool, type DedupeStore } from 'spillway';
 import { firstValueFrom, of } from 'rxjs';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
@@ -51,6 +51,38 @@ it.each([
   await runtime.advance(LEASE_MS);
   expect((await result).status).toBe(status);
   expect(next.ran).toBe(ran);
+});
+
+it('R-18.4 nor where the dead process may have been at an alternative', async () => {
+  const runtime = virtualRuntime();
+  const store = memoryStore({ runtime });
+  let paid = 0;
+  const other = tool({
+    name: 'other',
+    policy: { effects: 'mutating' },
+    execute: () => (paid++, new Promise(() => undefined)),
+  });
+  const refused = (): never => {
+    throw new ToolExecutionError('execution_error', 'not here', { executed: false, classification: 'permanent' });
+  };
+  const alternatives = { alternatives: ['other'] };
+  const dead = process(virtualRuntime(), store, refused, undefined, alternatives, [other]);
+  void dead.layer.execute(asked({ toolName: 'pay' }));
+  await runtime.advance(LEASE_MS + 1);
+  expect(paid).toBe(1);
+  const lost = losing(store, { takeOver: true });
+  const next = process(
+    runtime,
+    lost,
+    () => 'paid',
+    () => ({ done: false }),
+    alternatives,
+    [other],
+  );
+  const result = next.layer.execute(asked({ toolName: 'pay', mode: 'bestEffort' }));
+  await runtime.advance(LEASE_MS);
+  expect(await result).toMatchObject({ status: 'retriable_error', error: { uncertain: true } });
+  expect([next.ran, paid]).toEqual([0, 1]);
 });
 
 it.each([

@@ -49,6 +49,8 @@ export interface ForeignCall {
   readonly runObject?: object | undefined;
   /** What the tool says of itself by now, where it can; a policy goes before that. */
   readonly effects?: () => Effects;
+  /** Has the tool say it anew: only what can be asked may say otherwise later. */
+  readonly askEffects?: (signal: AbortSignal) => Promise<unknown>;
   /** What a harvest keeps with the call, to make messages of it. */
   readonly origin?: unknown;
   /** The caller's. */
@@ -128,11 +130,18 @@ const attempt = (
   }
 };
 
-/** The same call of a tool that says itself that it only reads: once it says so no more it is not tried again. */
-const whileReading = (call: ForeignCall): ForeignCall => ({
+/**
+ * The same call of a tool that says itself that it only reads: before each further attempt it is asked anew, and once
+ * it says so no more it is not called again.
+ */
+const whileReading = (call: ForeignCall, effects: () => Effects): ForeignCall => ({
   ...call,
-  run: (input, context) => {
-    if (context.attempt > 1 && call.effects?.() !== 'read') throw mayHaveActed();
+  run: async (input, context) => {
+    if (context.attempt > 1) {
+      // One that cannot be asked has said nothing else.
+      await call.askEffects?.(context.signal).catch(() => undefined);
+      if (effects() !== 'read') throw mayHaveActed();
+    }
     return call.run(input, context);
   },
 });
@@ -253,8 +262,10 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
     begin: (call) => {
       const called = toolOf(call);
       const isRead = called.policy?.effects === 'read';
-      const isHearsay = isRead && call.effects !== undefined && policyOf(call.toolName)?.effects === undefined;
-      return same.begin(call, isRead, () => begin(layer, called, isHearsay ? whileReading(call) : call));
+      const { effects, enforcesKey = false } = policyOf(call.toolName) ?? {};
+      const isHearsay = isRead && call.askEffects !== undefined && effects === undefined && !enforcesKey;
+      const guarded = isHearsay && call.effects !== undefined ? whileReading(call, call.effects) : call;
+      return same.begin(call, isRead, () => begin(layer, called, guarded));
     },
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
   };

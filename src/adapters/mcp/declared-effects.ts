@@ -1,5 +1,6 @@
 import type { Effects } from '../../contract/policy.ts';
 import { read } from '../../errors/structure.ts';
+import { readList, toolsOn } from './list.ts';
 import { effectsOfHints, type McpHints } from '../../policy/mcp-hints.ts';
 
 /** Tools whose hints are kept: a server can list names without end. */
@@ -14,9 +15,20 @@ export class DeclaredEffects {
     return this.#declared.get(toolName) ?? effectsOfHints(undefined);
   }
 
+  /** Has a client list the tools anew. */
+  ask(client: object, signal: AbortSignal): Promise<unknown> {
+    return readList(client, signal, (tools) => {
+      this.#note(tools);
+      return false;
+    });
+  }
+
   note(list: unknown): void {
-    const tools = read(list, 'tools');
-    for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
+    this.#note(toolsOn(list) ?? []);
+  }
+
+  #note(tools: readonly unknown[]): void {
+    for (const tool of tools) {
       const name = read(tool, 'name');
       if (this.#declared.size >= HINTS_MAX) this.#declared.clear();
       const hints = read(tool, 'annotations') as McpHints | undefined;

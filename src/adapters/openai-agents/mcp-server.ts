@@ -116,7 +116,8 @@ const checkServer = (server: object): void => {
  * that cannot be listed after a call has failed keeps the tools that it had, so that the model is told of the call.
  *
  * A tool with `readOnlyHint` counts as `read` where the server lists its annotations, any other as `mutating`;
- * `policies` and `defaults.effects` go before that. Hosted MCP tools run at OpenAI, where nothing can guard them.
+ * `policies` and `defaults.effects` go before that; before a further attempt the server is asked anew. Hosted
+ * MCP tools run at OpenAI, where nothing can guard them.
  *
  * @param server for `new Agent({ mcpServers })`, connected or not
  * @param options `spillway` or the options of one, and `policies` by the tool's name at its server
@@ -139,6 +140,7 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
   const calls = guardedCalls('guardMcpServer', options);
   const declared = new DeclaredEffects();
   const hostSays = options.defaults?.effects !== undefined;
+  const askEffects = (signal: AbortSignal): Promise<unknown> => declared.ask(listingClient(server), signal);
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
   const listing = new Listing(server, (tools) => {
     declared.note({ tools });
@@ -150,7 +152,7 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
       const settled = await calls.begin({
         framework: 'openai-agents',
         toolName,
-        ...(hostSays ? {} : { effects: () => declared.of(toolName) }),
+        ...(hostSays ? {} : { effects: () => declared.of(toolName), askEffects }),
         input: args,
         signal: callOptions?.signal,
         run: (given, context) =>

@@ -3,6 +3,7 @@ import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Layer } from '../../layer/services.ts';
+import { LAPSED } from '../../operators/dedupe/key-refusals.ts';
 import { inheritedStandIn, withoutStandIns } from '../../operators/dedupe/stand-ins.ts';
 import { FailedCall, refused } from '../failure.ts';
 import { isSafetyCritical, storeTermsOf } from '../idempotency.ts';
@@ -12,12 +13,9 @@ import { inquirerOf, verification } from './verification.ts';
 import { given } from '../../policy/check.ts';
 
 const lapsed = (): ToolExecutionError =>
-  new ToolExecutionError(
-    'duplicate_in_flight',
-    'An earlier call under this idempotency key lost its lease and may have taken effect, and that could not be ' +
-      'found out; ask again under the same key',
-    { uncertain: true },
-  );
+  new ToolExecutionError('duplicate_in_flight', `${LAPSED}; ask again under the same key`, {
+    uncertain: true,
+  });
 
 /**
  * In a turn of a fleet nobody looks at each call, and who asks again under a key does not know of an alternative: what
@@ -148,7 +146,9 @@ export const afterCrash = (execution: ToolExecution, begun$: Observable<CallOutc
     if (toolName !== call.toolName)
       return toolName === lease?.standIns.inherited ? wasBegun(execution, attempts$, true) : attempts$;
     const writing = writingAmong(layer, alternatives);
-    if (lease === undefined || writing.length === 0) return wasBegun(execution, attempts$, false);
+    if (writing.length === 0) return wasBegun(execution, attempts$, false);
+    // Without its store nothing tells whether the other process was at one of these.
+    if (lease === undefined) return refused(context, lapsed());
     return inheritedStandIn(lease, writing, storeTermsOf(context)).pipe(
       map((standIn) =>
         standIn === undefined ? wasBegun(execution, attempts$, false) : throwError(() => goesOnAt(execution, standIn)),

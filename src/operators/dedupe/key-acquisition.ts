@@ -75,15 +75,17 @@ interface Inquiry {
   /** What the store is asked next. */
   next: 'claim' | 'look';
   /** The version that the next claim takes over from. */
-  over: number | undefined;
+  over?: number | undefined;
   /** The call of the record that was in the way last. */
   leaderCallId?: string;
+  /** Whether that may have taken effect, or may yet. */
+  uncertain?: boolean;
   /** Emits when it is asked; completes where nothing more is to be asked. */
   pause$: Observable<unknown>;
   pollMs: number;
   waited: boolean;
   /** The lease of this process that it waits for. */
-  leader: Lease | undefined;
+  leader?: Lease | undefined;
 }
 
 /** Asks at once. */
@@ -103,16 +105,9 @@ export const acquireKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeySte
 export const followKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
   inquire({ claim, terms, tell, follows: true, next: 'look', waited: true });
 
-const inquire = (begun: Omit<Inquiry, 'isAsking' | 'over' | 'pause$' | 'pollMs' | 'leader'>): Observable<KeyAnswer> =>
+const inquire = (begun: Omit<Inquiry, 'isAsking' | 'pause$' | 'pollMs'>): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
-    const inquiry: Inquiry = {
-      ...begun,
-      isAsking: false,
-      over: undefined,
-      pause$: EMPTY,
-      pollMs: POLL_FIRST_MS,
-      leader: undefined,
-    };
+    const inquiry: Inquiry = { ...begun, isAsking: false, pause$: EMPTY, pollMs: POLL_FIRST_MS };
     subscriber.add(() => {
       stayWith(inquiry, undefined);
       nothingRuns(inquiry);
@@ -164,7 +159,11 @@ const looked = (inquiry: Inquiry): Observable<KeyAnswer> => {
   inquiry.pause$ = EMPTY;
   const { store, runtime, storeTimeoutMs } = inquiry.terms;
   return ask(() => store.get(inquiry.claim.key), storeTimeoutMs, runtime).pipe(
-    mergeMap((reading) => (reading === undefined ? later(inquiry, 'claim', NO_PAUSE) : considered(inquiry, reading))),
+    mergeMap((reading) => {
+      if (reading !== undefined) return considered(inquiry, reading);
+      inquiry.uncertain = false;
+      return later(inquiry, 'claim', NO_PAUSE);
+    }),
   );
 };
 
@@ -183,11 +182,12 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
   const { claim, terms, tell, waited } = inquiry;
   const { mode, global, neverTwice } = terms;
   const { key, tool, request } = claim;
-  const leaderCallId = reading.record.request.requestId;
-  const cleared$ = inquiry.follows ? undefined : clearedOfLost(terms, reading.record);
+  const { record } = reading;
+  const leaderCallId = record.request.requestId;
+  const cleared$ = inquiry.follows ? undefined : clearedOfLost(terms, record);
   if (cleared$ !== undefined)
     return cleared$.pipe(mergeMap(() => later(inquiry, 'look', terms.runtime.after(2 * AT_ONCE_MS))));
-  inquiry.leaderCallId = leaderCallId;
+  Object.assign(inquiry, { leaderCallId, uncertain: record.state === 'inflight' || record.error?.uncertain });
   const decision = decideClaim(reading, { key, tool, mode, request, neverTwice }, global);
   switch (decision.act) {
     case 'take_over':
@@ -288,8 +288,7 @@ const nothingRuns = (inquiry: Inquiry): void => {
 
 /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
-  const { terms, waited, tell, leaderCallId } = inquiry;
-  const tookOver = leaderCallId !== undefined;
+  const { terms, waited, tell, uncertain: tookOver = false } = inquiry;
   if (terms.mode === 'enforced' || waited) {
     nothingRuns(inquiry);
     return of({ act: 'refuse', error: tookOver ? lostSight(error) : error });

@@ -42,8 +42,8 @@ export interface McpLink<Connection extends McpConnection = McpConnection> {
    * be listed.
    */
   relist(live: LiveConnection<Connection>): Promise<void>;
-  /** Whether all is known that the server said of changes of its tools. */
-  isCurrent(): boolean;
+  /** Lists them once more where the server said since that they changed. Rejects when they cannot be listed. */
+  renew(live: LiveConnection<Connection>): Promise<void>;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
   /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
@@ -254,7 +254,7 @@ export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<
     acquire,
     lose,
     relist,
-    isCurrent: () => listings.isCurrent,
+    renew: (live) => listings.renewed(() => relist(live)),
     answered: () => {
       failures = 0;
     },

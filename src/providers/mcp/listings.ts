@@ -15,20 +15,27 @@ export class Listings {
   #asked = 0;
   #told = 0;
   #taken: Pick<Listed, 'order' | 'told'> = { order: 0, told: 0 };
+  #renewing: Promise<void> | undefined;
 
   /** @param listed told the tools, whenever they are known anew */
   constructor(listed: (tools: readonly McpToolLike[]) => void) {
     this.#listed = listed;
   }
 
-  /** Whether all is known that the server said of its tools. */
-  get isCurrent(): boolean {
-    return this.#taken.told >= this.#told;
-  }
-
   /** The server says that its tools are others. */
   changed(): void {
     this.#told++;
+  }
+
+  /**
+   * Lists them by `relist` where the server said since that they are others; whoever comes meanwhile shares that. What
+   * it says while it is asked is not waited for: it can say so whenever it is.
+   */
+  async renewed(relist: () => Promise<void>): Promise<void> {
+    const told = this.#told;
+    // One that was asked before may be on its way, and the next one is asked after.
+    for (let round = 1; round <= 2 && this.#taken.told < told; round++)
+      await (this.#renewing ??= relist().finally(() => (this.#renewing = undefined)));
   }
 
   async ask(client: McpClientLike): Promise<Listed> {

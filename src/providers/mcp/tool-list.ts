@@ -1,5 +1,6 @@
 import type { Tool, ToolContext } from '../../contract/tool.ts';
-import type { ToolPolicy } from '../../contract/policy.ts';
+import type { Effects, ToolPolicy } from '../../contract/policy.ts';
+import { read } from '../../errors/structure.ts';
 import { effectsOfHints, markedIfSilent } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
 import { policyOfOwn, type OwnTools } from '../own-tools.ts';
@@ -26,7 +27,7 @@ export interface ListedTool {
   /** Its name at the server. */
   readonly name: string;
   readonly check: McpInput;
-  /** Whether a layer was told that it only reads, and so may call it again. */
+  /** Whether it is called again on the server's word alone that it only reads, and nobody else's. */
   readonly reads: boolean;
 }
 
@@ -44,10 +45,11 @@ interface MadeTool {
   readonly tool: Tool;
 }
 
-const isReading = ({ policy }: Tool): boolean => policy?.effects === 'read';
+const saidOf = (tool: McpToolLike, effects: Effects): string =>
+  JSON.stringify([tool.name, tool.description, tool.inputSchema, tool.annotations, tool.execution, effects]);
 
-const saidOf = ({ name, description, inputSchema, annotations, execution }: McpToolLike): string =>
-  JSON.stringify([name, description, inputSchema, annotations, execution]);
+/** So many tools may be listed as more than reading; beyond, none is believed to read only. */
+const MORE_MAX = 10_000;
 
 /** The tools of a provider, as its server lists them now. */
 export class McpToolList {
@@ -61,6 +63,8 @@ export class McpToolList {
   readonly #unchecked = new Map<Tool, UncheckedTool>();
   #made: readonly MadeTool[] = [];
   #names: ReadonlySet<string> = new Set();
+  /** Tools that some list did not say to be reading only: a later one does not make them so. */
+  readonly #more = new Set<string>();
 
   /**
    * @param show what a model is shown of the failures of all its tools
@@ -85,7 +89,7 @@ export class McpToolList {
   /** @returns whether the tool of that name only reads, by what is known now */
   reads(name: string): boolean {
     const full = this.#nameOf({ name });
-    return this.tools.some((tool) => tool.name === full && isReading(tool));
+    return this.tools.some(({ name: each, policy }) => each === full && policy?.effects === 'read');
   }
 
   /** The names of all that the server lists. */
@@ -101,7 +105,7 @@ export class McpToolList {
     for (const tool of listed) {
       const reason = leftOutReason(tool, seen);
       seen.add(tool.name);
-      if (reason === undefined) made.push(before.get(saidOf(tool)) ?? this.#make(tool));
+      if (reason === undefined) made.push(before.get(saidOf(tool, this.#effectsOf(tool))) ?? this.#make(tool));
       else leftOut.push({ toolName: this.#nameOf(tool), reason });
     }
     const isSame = made.length === this.#made.length && made.every((each, place) => each === this.#made[place]);
@@ -116,25 +120,40 @@ export class McpToolList {
     return `${this.#provider}.${name}`;
   }
 
+  #effectsOf({ name, annotations }: McpToolLike): Effects {
+    if (effectsOfHints(annotations) === 'mutating' && this.#more.size < MORE_MAX) this.#more.add(name);
+    return this.#more.has(name) || this.#more.size >= MORE_MAX ? 'mutating' : 'read';
+  }
+
   #make(listed: McpToolLike): MadeTool {
+    const effects = this.#effectsOf(listed);
     const name = this.#nameOf(listed);
     const check = mcpInput(listed, (reason) => this.#unchecked.set(tool, { toolName: name, reason }));
     const own = policyOfOwn(this.#own, listed.name);
+    const run = this.#execute;
+    const isHearsay = effects === 'read' && own?.effects === undefined && own?.enforcesKey !== true;
     const made: Tool = {
       name,
       input: check.schema,
       ...(listed.description === undefined ? {} : { description: listed.description }),
       ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
       policy: {
-        effects: effectsOfHints(listed.annotations),
+        effects,
         ...(this.#show === undefined ? {} : { show: this.#show }),
         ...own,
       },
       dependency: this.#provider,
-      execute: (input, context) => this.#execute({ name: listed.name, check, reads: isReading(made) }, input, context),
+      execute(input, context) {
+        // A host that has given the tool a policy of its own knows better than its server.
+        return run(
+          { name: listed.name, check, reads: isHearsay && read(this, 'policy') === made.policy },
+          input,
+          context,
+        );
+      },
     };
     const tool = markedIfSilent(made, listed.annotations, own);
     if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
-    return { said: saidOf(listed), tool };
+    return { said: saidOf(listed, effects), tool };
   }
 }

@@ -214,4 +214,19 @@ describe('what comes in one piece', () => {
     expect(ctx.reports).toEqual([{ progress: 1 }, { progress: 2 }]);
     await provider.close();
   });
+
+  it('R-12.2 an answer before a line without an end counts', async () => {
+    const say = HASTY.replace('reports + line(', "params?.name === 'go' ? line(").replace(
+      'answers[method](params) })',
+      "answers[method](params) }) + 'x'.repeat(20_000) : line({ id, result: answers[method](params) })",
+    );
+    const provider = await mcpStdioProvider({
+      name: 'hasty',
+      command: process.execPath,
+      args: ['-e', say],
+      maxMessageBytes: 1_024,
+    });
+    expect(await run(provider, 'hasty.go', {})).toBe('done');
+    await provider.close();
+  });
 });

@@ -41,7 +41,8 @@ export class StdioTransport implements Transport {
   readonly ended: Promise<Error>;
   readonly #options: StdioOptions;
   readonly #lines: LineReader;
-  readonly #line$ = new Subject<Buffer | LongLine>();
+  /** Lines in their order; `undefined` for one that has no end. */
+  readonly #line$ = new Subject<Buffer | LongLine | undefined>();
   #child: PipedChild | undefined;
   #fault: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -128,24 +129,40 @@ export class StdioTransport implements Transport {
     if (this.#fault !== undefined) return;
     const { maxMessageBytes } = this.#options;
     for (const line of this.#lines.read(chunk)) this.#line$.next(line);
-    if (this.#lines.pendingBytes > maxMessageBytes * ENDLESS_FACTOR)
-      this.#fail(`a line without an end: more than ${maxMessageBytes * ENDLESS_FACTOR} bytes`);
+    if (this.#lines.pendingBytes > maxMessageBytes * ENDLESS_FACTOR) this.#line$.next(undefined);
   }
 
-  /** Hands on a message; emits once the next one may be. */
-  #take(line: Buffer | LongLine): Observable<never> | Promise<void> {
+  /** Hands on a message; ends once the next one may be. */
+  #take(line: Buffer | LongLine | undefined): Observable<never> | Promise<void> {
     // What hears of a message may have ended the connection.
     if (this.#fault !== undefined) return EMPTY;
     try {
+      if (line === undefined) return this.#endless();
       const message = Buffer.isBuffer(line) ? deserializeMessage(line.toString('utf8')) : this.#long(line);
       if (message !== undefined) this.onmessage?.(message);
       // Both SDKs look at a notification in a microtask: one that came in one piece with the answer was too late.
       if (message !== undefined && 'method' in message) return Promise.resolve();
     } catch (error) {
       // A line that is no message, such as a server's own print: it is passed over.
-      this.onerror?.(asError(error));
+      this.#tell(asError(error));
     }
     return EMPTY;
+  }
+
+  #endless(): Observable<never> {
+    this.#fail(`a line without an end: more than ${this.#options.maxMessageBytes * ENDLESS_FACTOR} bytes`);
+    return EMPTY;
+  }
+
+  /** What a listener throws is its host's, and does not end the reading of what is said after it. */
+  #tell(error: Error): void {
+    try {
+      this.onerror?.(error);
+    } catch (thrown) {
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
   }
 
   #long(line: LongLine): JSONRPCMessage | undefined {
