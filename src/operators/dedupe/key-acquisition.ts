@@ -288,12 +288,12 @@ const nothingRuns = (inquiry: Inquiry): void => {
 
 /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
-  const { terms, waited, tell, uncertain: tookOver = false } = inquiry;
+  const { terms, waited, tell, uncertain = false } = inquiry;
   if (terms.mode === 'enforced' || waited) {
     nothingRuns(inquiry);
-    return of({ act: 'refuse', error: tookOver ? lostSight(error) : error });
+    return of({ act: 'refuse', error: uncertain ? lostSight(error) : error });
   }
   inquiry.isAsking = false;
   tell('unprotected', { message: error.message });
-  return of({ act: 'run', tookOver, lost: error });
+  return of({ act: 'run', tookOver: uncertain, lost: error });
 };
