@@ -56,10 +56,11 @@ const AREAS: Readonly<Record<string, Area>> = {
     simulated: false,
   },
   adapters: {
-    near: ['test/adapters/guarded-calls', 'test/regressions/payments-of-guarded-tools'],
+    near: ['test/adapters/guarded-calls', 'test/adapters/mcp', 'test/regressions/payments-of-guarded-tools'],
     far: ['test/adapters', 'test/regressions'],
     simulated: false,
   },
+  providers: { near: ['test/regressions/mcp-tools'], far: ['test/providers', 'test/mcp-proxy'], simulated: false },
   gateway: { near: ['test/gateway'], far: ['test/regressions', 'test/cli'], simulated: false },
 };
 
@@ -90,8 +91,19 @@ export const SLOW: readonly string[] = [
 /** Of files whose tests have a place of their own: where, instead of the area's. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   'operators/dedupe/stand-ins.ts': ['test/regressions/stand-ins'],
-  'call/attempt/after-crash.ts': ['test/regressions/stand-ins', 'test/regressions/doubt', 'test/call/verify'],
-  'operators/dedupe/key-acquisition.ts': ['test/operators/dedupe', 'test/call/idempotency', 'test/call/verify'],
+  'policy/mcp-hints.ts': ['test/regressions/mcp-tools', 'test/policy'],
+  'call/attempt/after-crash.ts': [
+    'test/regressions/stores-lost',
+    'test/regressions/stand-ins',
+    'test/regressions/doubt',
+    'test/call/verify',
+  ],
+  'operators/dedupe/key-acquisition.ts': [
+    'test/operators/dedupe',
+    'test/regressions/stores-lost',
+    'test/call/idempotency',
+    'test/call/verify',
+  ],
   'operators/dedupe/idempotent.ts': ['test/operators/dedupe', 'test/call/idempotency'],
   'layer/shared-breakers/breaker.ts': ['test/regressions/shared-breakers'],
   'policy/retry/budget.ts': ['test/laws/retry-budget'],

@@ -22,6 +22,11 @@ export const MONEY: readonly MutatedFile[] = [
     file: 'call/attempt/after-crash.ts',
     mutants: [
       [
+        'R-18.4 nothing runs without a store where an alternative may have',
+        'if (lease === undefined) return refused(context, lapsed());',
+        'if (lease === undefined) return wasBegun(execution, attempts$, false);',
+      ],
+      [
         'R-2.5 an alternative of a safety-critical tool is as critical',
         '[guarded, context.resolved ?? guarded].some',
         '[guarded].some',
@@ -65,6 +70,12 @@ export const MONEY: readonly MutatedFile[] = [
         "terms.mode === 'enforced' || waited",
         "terms.mode === 'enforced'",
       ],
+      [
+        'R-18.4 who cannot take over, and runs, finds out what the one before did',
+        'tookOver: uncertain, lost: error',
+        'tookOver: false, lost: error',
+      ],
+      ['R-12.4 who loses sight of another is told of it', 'uncertain ? lostSight(error) : error', 'error'],
     ],
   },
   {
@@ -174,6 +185,39 @@ export const MONEY: readonly MutatedFile[] = [
       ],
       ['R-2.5 tools of a framework are mutating on a shared layer', 'foreign(tool({ name,', '(tool({ name,'],
       ['what ends a call ends its tool', 'subscription.unsubscribe();\n', '\n'],
+      [
+        'R-2.5 a guarded client calls no tool again that does more by now',
+        "if (effects() !== 'read') throw mayHaveActed();",
+        '',
+      ],
+    ],
+  },
+  {
+    file: 'policy/mcp-hints.ts',
+    mutants: [
+      [
+        'R-6.1 no alternative is called in the place of what may have acted by now',
+        "('blocked', message",
+        "('execution_error', message",
+      ],
+    ],
+  },
+  {
+    file: 'providers/mcp.ts',
+    mutants: [
+      ['R-2.5 a provider calls no tool again that does more by now', 'tool.reads && context.attempt > 1', 'false'],
+      [
+        'R-2.5 what changed is listed before a tool is called again',
+        'await link.renew(live)',
+        'await Promise.resolve()',
+      ],
+    ],
+  },
+  {
+    file: 'providers/mcp/tool-list.ts',
+    mutants: [
+      ['R-2.5 a tool that was once listed as more stays it', 'return this.#more.has(name) || ', 'return '],
+      ['R-2.5 the host’s own policy of a tool goes before', "read(this, 'policy') === made.policy", 'true'],
     ],
   },
   {
