@@ -53,7 +53,7 @@ const guard = <Tool extends Definition>(calls: GuardedCalls, tool: Tool, hostSay
     toolName: tool.name,
     fn: tool.handler,
     self: tool,
-    ...(hostSays || tool.annotations === undefined ? {} : { effects: () => effectsOfHints(tool.annotations) }),
+    ...(hostSays || tool.annotations === undefined ? {} : { effects: effectsOfHints(tool.annotations) }),
     idOf,
     signalOf,
     contextOf: (signal, _input, extra) => [overridden(extra ?? {}, { signal })],

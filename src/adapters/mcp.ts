@@ -113,7 +113,6 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   // Given for the tools of this client, and so about them.
   const hostSays = options.defaults?.effects !== undefined;
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
-  const askEffects = (signal: AbortSignal): Promise<unknown> => declared.ask(client, signal);
   // SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
   const place = 'getProtocolEra' in client ? 0 : 1;
   const callOnce = async (params: CallParams, rest: readonly unknown[], context: ToolContext): Promise<unknown> => {
@@ -142,7 +141,8 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
-      ...(hostSays ? {} : { effects: () => declared.of(params.name), askEffects }),
+      ...(hostSays ? {} : { effects: declared.of(params.name) }),
+      stillReads: (asking) => declared.stillReads(client, params.name, asking),
       input: params.arguments,
       signal,
       run: (given, context) =>

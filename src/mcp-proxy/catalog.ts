@@ -4,6 +4,7 @@ import type { Tool } from '../contract/tool.ts';
 import { effectsOfHints, markedIfSilent } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from '../providers/mcp/client.ts';
 import { mcpInput } from '../providers/mcp/input.ts';
+import { MutatingNames } from '../providers/mcp/mutating-names.ts';
 import { METHODS, RpcError, isRecord, type Params } from './message.ts';
 import type { Asked, Wire } from './wire.ts';
 
@@ -71,8 +72,7 @@ export class Catalog {
   readonly #options: CatalogOptions;
   readonly #unlisted = new Map<string, Tool>();
   readonly #made = new Map<string, Made>();
-  /** Tools that some list did not say to be reading only: another list, or a later one, does not make them so. */
-  readonly #mutating = new Set<string>();
+  readonly #mutating = new MutatingNames();
 
   constructor(options: CatalogOptions) {
     this.#options = options;
@@ -88,7 +88,7 @@ export class Catalog {
     const made = new Map<string, Made>();
     for (const tool of listed.slice(0, TOOLS_MAX)) {
       if (typeof tool.name !== 'string') continue;
-      if (effectsOfHints(tool.annotations) === 'mutating') this.#mutating.add(tool.name);
+      this.#mutating.note(tool);
       if (!made.has(tool.name)) made.set(tool.name, this.#madeOf(tool));
     }
     this.tools = [...made].map(([name, { tool, mutating }]) => (this.isMutating(name) ? mutating : tool));

@@ -9,6 +9,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { createSpillway, tool, type Spillway, type SpillwayOptions, type ToolResultEnvelope } from 'spillway';
 import { guardClient } from 'spillway/adapters/mcp';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { McpToolList } from '../../src/providers/mcp/tool-list.ts';
 import {
   mcpConnection,
   mcpProvider,
@@ -130,6 +131,15 @@ describe.each([
     expect((await looked(layerOf())).status).toBe('success');
     expect(acting.called).toBe(3);
   });
+});
+
+it('R-2.5 a tool that was listed as more once stays it, whatever is listed later', () => {
+  const list = new McpToolList('box', () => Promise.resolve());
+  const effects = [true, false, true].map((readOnlyHint) => {
+    list.update([{ name: TOOL, annotations: { readOnlyHint } }]);
+    return list.tools.map(({ policy }) => policy?.effects);
+  });
+  expect(effects).toEqual([['read'], ['mutating'], ['mutating']]);
 });
 
 it('R-6.1 no alternative is called in the place of a tool that may have taken effect by now', async () => {

@@ -47,10 +47,10 @@ export interface ForeignCall {
   readonly step?: object | undefined;
   /** What all calls of one run have, and no other run: one that is repeated while it runs is made once. */
   readonly runObject?: object | undefined;
-  /** What the tool says of itself by now, where it can; a policy goes before that. */
-  readonly effects?: () => Effects;
-  /** Has the tool say it anew: only what can be asked may say otherwise later. */
-  readonly askEffects?: (signal: AbortSignal) => Promise<unknown>;
+  /** What the tool says of itself, where it can; a policy goes before that. */
+  readonly effects?: Effects;
+  /** Asks whether it still says that it only reads, where it may say otherwise by a further attempt. */
+  readonly stillReads?: (signal: AbortSignal) => Promise<boolean>;
   /** What a harvest keeps with the call, to make messages of it. */
   readonly origin?: unknown;
   /** The caller's. */
@@ -134,14 +134,10 @@ const attempt = (
  * The same call of a tool that says itself that it only reads: before each further attempt it is asked anew, and once
  * it says so no more it is not called again.
  */
-const whileReading = (call: ForeignCall, effects: () => Effects): ForeignCall => ({
+const whileReading = (call: ForeignCall, stillReads: (signal: AbortSignal) => Promise<boolean>): ForeignCall => ({
   ...call,
   run: async (input, context) => {
-    if (context.attempt > 1) {
-      // One that cannot be asked has said nothing else.
-      await call.askEffects?.(context.signal).catch(() => undefined);
-      if (effects() !== 'read') throw mayHaveActed();
-    }
+    if (context.attempt > 1 && !(await stillReads(context.signal))) throw mayHaveActed();
     return call.run(input, context);
   },
 });
@@ -246,10 +242,9 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
   const policyOf = (name: string): ToolPolicy | undefined => named.get(name) ?? foreignTools.policy;
   const made = new Map<string, AnyTool>();
   const same = new SameCalls();
-  const toolOf = ({ toolName: name, effects: said }: ForeignCall): AnyTool => {
+  const toolOf = ({ toolName: name, effects }: ForeignCall): AnyTool => {
     const known = made.get(name);
     const own = policyOf(name);
-    const effects = said?.();
     // A tool can say of itself what it had not said before.
     const isSame = effects === undefined || known?.policy?.effects === (own?.effects ?? effects);
     if (known !== undefined && isSame) return known;
@@ -263,8 +258,8 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
       const called = toolOf(call);
       const isRead = called.policy?.effects === 'read';
       const { effects, enforcesKey = false } = policyOf(call.toolName) ?? {};
-      const isHearsay = isRead && call.askEffects !== undefined && effects === undefined && !enforcesKey;
-      const guarded = isHearsay && call.effects !== undefined ? whileReading(call, call.effects) : call;
+      const isHearsay = isRead && effects === undefined && !enforcesKey;
+      const guarded = isHearsay && call.stillReads !== undefined ? whileReading(call, call.stillReads) : call;
       return same.begin(call, isRead, () => begin(layer, called, guarded));
     },
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),

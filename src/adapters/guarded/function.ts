@@ -37,7 +37,7 @@ export interface ForeignFunction<Context extends readonly unknown[]> {
   /** What is called, on what the guarded function is called on unless `self` says otherwise. */
   readonly fn: Fn;
   readonly self?: object;
-  readonly effects?: () => Effects;
+  readonly effects?: Effects;
   readonly idOf?: (input: unknown, ...context: Context) => string | undefined;
   /** The key under which a call runs once. A call that paused is no result: it runs again under its key. */
   readonly keyOf?: (input: unknown, ...context: Context) => string | undefined;

@@ -15,12 +15,14 @@ export class DeclaredEffects {
     return this.#declared.get(toolName) ?? effectsOfHints(undefined);
   }
 
-  /** Has a client list the tools anew. */
-  ask(client: object, signal: AbortSignal): Promise<unknown> {
-    return readList(client, signal, (tools) => {
+  /** Has a client list the tools anew: whether one of them still only reads. What cannot be listed has not changed. */
+  async stillReads(client: object, toolName: string, signal: AbortSignal): Promise<boolean> {
+    const noted = (tools: readonly unknown[]): false => {
       this.#note(tools);
       return false;
-    });
+    };
+    await readList(client, signal, noted).catch(() => undefined);
+    return this.of(toolName) === 'read';
   }
 
   note(list: unknown): void {

@@ -140,7 +140,6 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
   const calls = guardedCalls('guardMcpServer', options);
   const declared = new DeclaredEffects();
   const hostSays = options.defaults?.effects !== undefined;
-  const askEffects = (signal: AbortSignal): Promise<unknown> => declared.ask(listingClient(server), signal);
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
   const listing = new Listing(server, (tools) => {
     declared.note({ tools });
@@ -152,7 +151,8 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
       const settled = await calls.begin({
         framework: 'openai-agents',
         toolName,
-        ...(hostSays ? {} : { effects: () => declared.of(toolName), askEffects }),
+        ...(hostSays ? {} : { effects: declared.of(toolName) }),
+        stillReads: (signal) => declared.stillReads(listingClient(server), toolName, signal),
         input: args,
         signal: callOptions?.signal,
         run: (given, context) =>

@@ -1,10 +1,11 @@
 import type { Tool, ToolContext } from '../../contract/tool.ts';
 import type { Effects, ToolPolicy } from '../../contract/policy.ts';
 import { read } from '../../errors/structure.ts';
-import { effectsOfHints, markedIfSilent } from '../../policy/mcp-hints.ts';
+import { markedIfSilent } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
 import { policyOfOwn, type OwnTools } from '../own-tools.ts';
 import { mcpInput, type McpInput } from './input.ts';
+import { MutatingNames } from './mutating-names.ts';
 
 /** A tool that a server has and that cannot be called through the provider. */
 export interface LeftOutTool {
@@ -48,9 +49,6 @@ interface MadeTool {
 const saidOf = (tool: McpToolLike, effects: Effects): string =>
   JSON.stringify([tool.name, tool.description, tool.inputSchema, tool.annotations, tool.execution, effects]);
 
-/** So many tools may be listed as more than reading; beyond, none is believed to read only. */
-const MORE_MAX = 10_000;
-
 /** The tools of a provider, as its server lists them now. */
 export class McpToolList {
   /** A new list whenever one of its tools is another; a tool that stayed as it was is the same object. */
@@ -63,8 +61,7 @@ export class McpToolList {
   readonly #unchecked = new Map<Tool, UncheckedTool>();
   #made: readonly MadeTool[] = [];
   #names: ReadonlySet<string> = new Set();
-  /** Tools that some list did not say to be reading only: a later one does not make them so. */
-  readonly #more = new Set<string>();
+  readonly #mutating = new MutatingNames();
 
   /**
    * @param show what a model is shown of the failures of all its tools
@@ -105,7 +102,10 @@ export class McpToolList {
     for (const tool of listed) {
       const reason = leftOutReason(tool, seen);
       seen.add(tool.name);
-      if (reason === undefined) made.push(before.get(saidOf(tool, this.#effectsOf(tool))) ?? this.#make(tool));
+      this.#mutating.note(tool);
+      const effects = this.#mutating.has(tool.name) ? 'mutating' : 'read';
+      const said = saidOf(tool, effects);
+      if (reason === undefined) made.push(before.get(said) ?? this.#make(tool, effects, said));
       else leftOut.push({ toolName: this.#nameOf(tool), reason });
     }
     const isSame = made.length === this.#made.length && made.every((each, place) => each === this.#made[place]);
@@ -120,13 +120,7 @@ export class McpToolList {
     return `${this.#provider}.${name}`;
   }
 
-  #effectsOf({ name, annotations }: McpToolLike): Effects {
-    if (effectsOfHints(annotations) === 'mutating' && this.#more.size < MORE_MAX) this.#more.add(name);
-    return this.#more.has(name) || this.#more.size >= MORE_MAX ? 'mutating' : 'read';
-  }
-
-  #make(listed: McpToolLike): MadeTool {
-    const effects = this.#effectsOf(listed);
+  #make(listed: McpToolLike, effects: Effects, said: string): MadeTool {
     const name = this.#nameOf(listed);
     const check = mcpInput(listed, (reason) => this.#unchecked.set(tool, { toolName: name, reason }));
     const own = policyOfOwn(this.#own, listed.name);
@@ -154,6 +148,6 @@ export class McpToolList {
     };
     const tool = markedIfSilent(made, listed.annotations, own);
     if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
-    return { said: saidOf(listed, effects), tool };
+    return { said, tool };
   }
 }

@@ -81,10 +81,14 @@ const waited = (ms: number, signal: AbortSignal, runtime: Runtime): Promise<bool
 /** `turnId/nodeId`: of a call's key all but the submission, which the cases do not know. */
 const nodeKeyOf = ({ callKey }: Pick<ToolContext, 'callKey'>): string => callKey.slice(0, callKey.lastIndexOf('/'));
 
-/** Leaves a mark of a call; where it is given a key, only for the first who has that. */
-type Mark = (kind: FleetMarkKind, context: Pick<ToolContext, 'callKey'>, key?: string) => Promise<unknown>;
+/** What a worker's calls leave in the world. */
+interface Marks {
+  readonly mark: (kind: FleetMarkKind, call: Pick<ToolContext, 'callKey'>) => Promise<unknown>;
+  /** Only of the first who comes with the key. */
+  readonly first: (key: string, kind: FleetMarkKind, call: Pick<ToolContext, 'callKey'>) => Promise<unknown>;
+}
 
-const workTool = (worker: string, runtime: Runtime, mark: Mark): Tool<WorkInput> => ({
+const workTool = (worker: string, runtime: Runtime, { mark, first }: Marks): Tool<WorkInput> => ({
   name: 'work',
   policy: {
     effects: 'mutating',
@@ -99,17 +103,17 @@ const workTool = (worker: string, runtime: Runtime, mark: Mark): Tool<WorkInput>
       await mark('aborted', context);
       throw new ToolExecutionError('canceled', 'it was told to stop');
     }
-    await mark('effect', context, context.callKey);
+    await first(context.callKey, 'effect', context);
     return { value: value ?? nodeKeyOf(context), worker };
   },
   compensate: async (_, context) => {
     await mark('undoing', context);
     if (!(await waited(context.input.undoMs ?? 0, context.signal, runtime))) throw new Error('it was told to stop');
-    await mark('undone', context, context.undoKey);
+    await first(context.undoKey, 'undone', context);
   },
 });
 
-const flakyTool = (worker: string, mark: Mark): Tool<WorkInput> => ({
+const flakyTool = (worker: string, { mark }: Marks): Tool<WorkInput> => ({
   name: 'flaky',
   policy: {
     effects: 'read',
@@ -145,9 +149,14 @@ export function fleetConformanceTools(
   worker: string,
   runtime: Runtime = liveRuntime,
 ): readonly AnyTool[] {
-  const mark: Mark = (kind, context, key) => {
-    const left = { key: nodeKeyOf(context), worker, atMs: runtime.wallNow() };
-    return key === undefined ? world.mark(kind, left) : world.first(key, kind, left);
+  const of = (call: Pick<ToolContext, 'callKey'>): FleetMark => ({
+    key: nodeKeyOf(call),
+    worker,
+    atMs: runtime.wallNow(),
+  });
+  const marks: Marks = {
+    mark: (kind, call) => world.mark(kind, of(call)),
+    first: (key, kind, call) => world.first(key, kind, of(call)),
   };
-  return [workTool(worker, runtime, mark), flakyTool(worker, mark), refuse] as readonly AnyTool[];
+  return [workTool(worker, runtime, marks), flakyTool(worker, marks), refuse] as readonly AnyTool[];
 }

@@ -187,7 +187,7 @@ export const MONEY: readonly MutatedFile[] = [
       ['what ends a call ends its tool', 'subscription.unsubscribe();\n', '\n'],
       [
         'R-2.5 a guarded client calls no tool again that does more by now',
-        "if (effects() !== 'read') throw mayHaveActed();",
+        'if (context.attempt > 1 && !(await stillReads(context.signal))) throw mayHaveActed();',
         '',
       ],
     ],
@@ -214,11 +214,18 @@ export const MONEY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'providers/mcp/tool-list.ts',
+    file: 'providers/mcp/mutating-names.ts',
     mutants: [
-      ['R-2.5 a tool that was once listed as more stays it', 'return this.#more.has(name) || ', 'return '],
-      ['R-2.5 the host’s own policy of a tool goes before', "read(this, 'policy') === made.policy", 'true'],
+      [
+        'R-2.5 a tool that was once listed as mutating stays it',
+        'if (effectsOfHints',
+        'this.#names.delete(name); if (effectsOfHints',
+      ],
     ],
+  },
+  {
+    file: 'providers/mcp/tool-list.ts',
+    mutants: [['R-2.5 the host’s own policy of a tool goes before', "read(this, 'policy') === made.policy", 'true']],
   },
   {
     file: 'adapters/guarded/finished.ts',

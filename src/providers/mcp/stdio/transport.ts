@@ -1,7 +1,7 @@
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { EMPTY, Subject, concatMap, defer, firstValueFrom, race, type Observable } from 'rxjs';
+import { EMPTY, Subject, concatMap, firstValueFrom, race } from 'rxjs';
 import type { Runtime } from '../../../contract/runtime.ts';
 import { abortable } from '../../../operators/work/abortable.ts';
 import { LineReader, type LongLine } from './line-reader.ts';
@@ -41,8 +41,8 @@ export class StdioTransport implements Transport {
   readonly ended: Promise<Error>;
   readonly #options: StdioOptions;
   readonly #lines: LineReader;
-  /** Lines in their order; `undefined` for one that has no end. */
-  readonly #line$ = new Subject<Buffer | LongLine | undefined>();
+  /** What is to be done about lines, each once what the one before had heard is looked at. */
+  readonly #step$ = new Subject<() => Promise<void> | undefined>();
   #child: PipedChild | undefined;
   #fault: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -55,7 +55,7 @@ export class StdioTransport implements Transport {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.#line$.pipe(concatMap((line) => defer(() => this.#take(line)))).subscribe();
+    this.#step$.pipe(concatMap((step) => step() ?? EMPTY)).subscribe();
   }
 
   /** The process that was started; its server may be a child of it. */
@@ -128,16 +128,17 @@ export class StdioTransport implements Transport {
   #receive(chunk: Buffer): void {
     if (this.#fault !== undefined) return;
     const { maxMessageBytes } = this.#options;
-    for (const line of this.#lines.read(chunk)) this.#line$.next(line);
-    if (this.#lines.pendingBytes > maxMessageBytes * ENDLESS_FACTOR) this.#line$.next(undefined);
+    for (const line of this.#lines.read(chunk)) this.#step$.next(() => this.#take(line));
+    const endlessBytes = maxMessageBytes * ENDLESS_FACTOR;
+    if (this.#lines.pendingBytes > endlessBytes)
+      this.#step$.next(() => this.#fail(`a line without an end: more than ${endlessBytes} bytes`));
   }
 
-  /** Hands on a message; ends once the next one may be. */
-  #take(line: Buffer | LongLine | undefined): Observable<never> | Promise<void> {
+  /** Hands on a message. Resolves once the next one may be; gives nothing where that is at once. */
+  #take(line: Buffer | LongLine): Promise<void> | undefined {
     // What hears of a message may have ended the connection.
-    if (this.#fault !== undefined) return EMPTY;
+    if (this.#fault !== undefined) return undefined;
     try {
-      if (line === undefined) return this.#endless();
       const message = Buffer.isBuffer(line) ? deserializeMessage(line.toString('utf8')) : this.#long(line);
       if (message !== undefined) this.onmessage?.(message);
       // Both SDKs look at a notification in a microtask: one that came in one piece with the answer was too late.
@@ -146,12 +147,7 @@ export class StdioTransport implements Transport {
       // A line that is no message, such as a server's own print: it is passed over.
       this.#tell(asError(error));
     }
-    return EMPTY;
-  }
-
-  #endless(): Observable<never> {
-    this.#fail(`a line without an end: more than ${this.#options.maxMessageBytes * ENDLESS_FACTOR} bytes`);
-    return EMPTY;
+    return undefined;
   }
 
   /** What a listener throws is its host's, and does not end the reading of what is said after it. */
@@ -173,7 +169,7 @@ export class StdioTransport implements Transport {
   }
 
   /** What the server said cannot be understood, nor what it says after it. */
-  #fail(why: string): void {
+  #fail(why: string): undefined {
     if (this.#fault !== undefined) return;
     this.#fault = new Error(why);
     this.#lines.clear();
