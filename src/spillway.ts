@@ -34,7 +34,8 @@ import { PoliciesInForce } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { createTrace } from './layer/trace.ts';
 import { checkOptions, hostOf, type SpillwayOptions } from './options.ts';
-import { runTurn, type TurnOptions } from './turn/run.ts';
+import type { TurnOptions } from './turn/run.ts';
+import { runnerOf } from './turn/runner.ts';
 import { resumeTurns, type ResumeOptions, type ResumedTurn } from './saga/resume.ts';
 
 /** What one call has of its own. */
@@ -69,6 +70,8 @@ export interface Spillway {
   /**
    * A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels
    * everything.
+   *
+   * @throws RangeError for a plan that `plan` did not make
    */
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
   /**
@@ -241,7 +244,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) =>
-      runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
+      runnerOf(plan as Plan)(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,
     failures$: recovery.failures$,
     get droppedEvents() {

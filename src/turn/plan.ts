@@ -6,6 +6,8 @@ import { toToolExecutionError } from '../errors/tool.ts';
 import { nodeCompensation } from '../layer/settle/compensation.ts';
 import { approvalRuleOf } from '../layer/tool-policy.ts';
 import { checkKeys, checkNumber, checkOneOf, given, integer, positiveDuration } from '../policy/check.ts';
+import { runTurn } from './run.ts';
+import { RUN, type RunnablePlan } from './runner.ts';
 
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */
 const NODES_MAX = 200_000;
@@ -201,7 +203,7 @@ const checkDefault = ({ id, needs = [], default: fallback }: PlanNode): void => 
   );
 };
 
-const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan<Values> => {
+const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): RunnablePlan<Values> => {
   checkOptions(options);
   if (nodes.length > NODES_MAX)
     throw new PlanError(
@@ -232,7 +234,7 @@ const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan
     }),
   );
   checkAcyclic(nodes, needs, dependents);
-  return { nodes, options, needs, dependents };
+  return { nodes, options, needs, dependents, [RUN]: runTurn };
 };
 
 const builder = <Values>(nodes: readonly PlanNode[], options: PlanOptions): PlanBuilder<Values> => ({

@@ -1,16 +1,8 @@
 import fc from 'fast-check';
 import { NEVER, Observable, type Subscription } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import {
-  createSpillway,
-  plan,
-  type BreakerOptions,
-  type PlanNode,
-  type RetryPolicy,
-  type Runtime,
-  type TurnEvent,
-  type TurnResult,
-} from 'spillway';
+import * as spillway from 'spillway';
+import type { BreakerOptions, PlanNode, RetryPolicy, Runtime, TurnEvent, TurnResult } from 'spillway';
 import { runtimeOn } from 'spillway/testing';
 import { it } from 'vitest';
 import { counting } from '../support.ts';
@@ -128,15 +120,18 @@ const byReference: Way = (given, { runtime, log, work, hasRun, aborted$ }) => {
   });
 };
 
+/** What makes a layer, and the plan that brings along what runs its turn. */
+type Made = Pick<typeof spillway, 'createSpillway' | 'plan'>;
+
 const byLayer =
-  (create: typeof createSpillway): Way =>
+  ({ createSpillway, plan }: Made): Way =>
   (given, { runtime, log, work, aborted$ }) => {
     const { timeoutMs, concurrency, onDeadline, policy } = given;
     const execute = (
       { place, ...input }: { readonly place: number },
       { signal }: { readonly signal: AbortSignal },
     ): Observable<unknown> => work(place, { place, ...input }, signal);
-    const layer = create({
+    const layer = createSpillway({
       runtime,
       retryBudget: false,
       tools: ['search', 'book'].map((name) => ({ name, policy, execute: execute as never })),
@@ -226,9 +221,9 @@ const byThing = (lines: readonly string[]): readonly string[] =>
   );
 
 const law =
-  (create: typeof createSpillway): Law<Scenario> =>
+  (made: Made): Law<Scenario> =>
   (given) => ({
-    actual: { turn: byThing(observe(given, byLayer(create))) },
+    actual: { turn: byThing(observe(given, byLayer(made))) },
     expected: byThing(observe(given, byReference)),
   });
 const ENDS = [
@@ -245,12 +240,10 @@ const ENDS = [
 ];
 
 it('R-5 R-4.4 a turn is the join of its nodes until its deadline, in states, values, instants and result', () => {
-  expectToHold(scenario, law(createSpillway), ENDS);
+  expectToHold(scenario, law(spillway), ENDS);
 }, 240_000);
 
 it.each(IN_TURN)('R-5 the law of turns sees a mistake: $mistake', async (plant) => {
-  const planted = (await import(/* @vite-ignore */ plantedIn('spillway.ts', plant))) as {
-    readonly createSpillway: typeof createSpillway;
-  };
-  expectToBeSeen(scenario, law(planted.createSpillway));
+  const planted = (await import(/* @vite-ignore */ plantedIn('index.ts', plant))) as Made;
+  expectToBeSeen(scenario, law(planted));
 });

@@ -188,6 +188,23 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
   });
 });
 
+describe('R-5.1 what runs a turn comes with its plan', () => {
+  it('a plan of an earlier one with other options runs', async () => {
+    const trip = plan().call('it', b, { total: 3 });
+    const settled = await lastValueFrom(createSpillway().turn({ ...trip, options: { timeoutMs: 1_000 } }));
+    expect(settled).toMatchObject({ type: 'settled', result: { status: 'completed', values: { it: '3' } } });
+  });
+
+  it('an object that no plan() made is refused by name, and nothing runs', () => {
+    const { nodes, options, needs, dependents } = plan().call('it', b, { total: 3 });
+    const byHand: readonly unknown[] = [{ nodes, options, needs, dependents }, null, undefined, 'trip'];
+    for (const given of byHand)
+      expect(() => createSpillway().turn(given as Plan)).toThrow(
+        /^a turn needs a plan that plan\(\) or plan\.from\(\) made, not \[object (?:Object|Null|Undefined|String)\]$/,
+      );
+  });
+});
+
 describe('R-5.1 parameters are typed by what they need', () => {
   const trip = plan({ timeoutMs: 1_000 })
     .call('first', a, { city: 'Tokyo' })
