@@ -1,14 +1,13 @@
 import {
   EMPTY,
   catchError,
-  concat,
   defaultIfEmpty,
   defer,
   map,
   mergeMap,
   of,
-  take,
   throwError,
+  throwIfEmpty,
   type Observable,
 } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
@@ -16,7 +15,7 @@ import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
-import { idempotent, type IdempotentRun, type RunRecord } from '../operators/dedupe/idempotent.ts';
+import { idempotent, type IdempotentRun, type Recorder, type RunRecord } from '../operators/dedupe/idempotent.ts';
 import { FIND_OUT } from '../operators/dedupe/key-refusals.ts';
 import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
 import { forgetStandIns } from '../operators/dedupe/stand-ins.ts';
@@ -153,12 +152,8 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
         catchError((error: ToolExecutionError) => refusedCall(context, error)),
       );
     },
-    outcome: ([outcome], end) => {
-      if (outcome === undefined || end.kind === 'left') return recordOf(context, guarded, leftWith(context));
-      context.advance({ phase: 'concluding', outcome });
-      return recordOf(context, guarded, { result: outcome.result, kind: outcome.error?.kind });
-    },
-    recorded: (outcome, became) => told(keyed, outcome, became),
+    recorded: (source, record) => heldBack(keyed, source, record),
+    left: () => leftRecordOf(keyed),
     lost: (error) => lost(keyed, error),
     outlives: (stop) => {
       if (layer.closed) return false;
@@ -179,16 +174,12 @@ interface KeyedCall {
   readonly tell: TellKeyStep;
 }
 
-/** How a call ended for its record. */
-interface RecordedEnd {
-  /** Absent when no caller got one. */
-  readonly result: ToolResultEnvelope | undefined;
-  readonly kind: ToolErrorKind | undefined;
-}
-
-/** What the store gets of a call; nothing where no tool was attempted. */
-const recordOf = (context: CallContext, guarded: GuardedTool, end: RecordedEnd): DedupeOutcome | undefined => {
-  const { result, kind } = end;
+/** What the store gets of a call, without a result where no caller got one; nothing where no tool was attempted. */
+const recordOf = (
+  { context, guarded }: KeyedCall,
+  result: ToolResultEnvelope | undefined,
+  kind: ToolErrorKind | undefined,
+): DedupeOutcome | undefined => {
   const { dedupe } = guarded;
   // What may have happened, and what must never happen twice, is not forgotten sooner because it failed; nor what a
   // turn that moves may yet ask for.
@@ -207,12 +198,10 @@ const recordOf = (context: CallContext, guarded: GuardedTool, end: RecordedEnd):
 const ownerOf = ({ site: { undoLog } }: CallContext, { effects, alternatives }: GuardedTool): string | undefined =>
   effects === 'read' && alternatives.length === 0 ? undefined : undoLog?.owner;
 
-/** How a call ended that did not end by itself: as it was ended from outside, or since its caller left. */
-const leftWith = (context: CallContext): RecordedEnd => {
-  const { ending } = context;
-  return ending === undefined
-    ? { result: undefined, kind: 'canceled' }
-    : { result: endedBy(context, ending).result, kind: ending.kind };
+/** What the store gets of a call that did not end by itself: it was ended from outside, or its caller left. */
+const leftRecordOf = (keyed: KeyedCall): DedupeOutcome | undefined => {
+  const { ending } = keyed.context;
+  return recordOf(keyed, ending && endedBy(keyed.context, ending).result, ending?.kind ?? 'canceled');
 };
 
 const replayed = (
@@ -229,17 +218,29 @@ const replayed = (
     catchError((error: unknown) => throwError(() => toToolExecutionError(error))),
   );
 
+/** The caller is told its outcome with what became of the record. */
+const heldBack = (keyed: KeyedCall, source: Observable<CallOutcome>, record: Recorder): Observable<CallOutcome> =>
+  source.pipe(
+    mergeMap((outcome) => {
+      const concluded = (): DedupeOutcome | undefined => {
+        keyed.context.advance({ phase: 'concluding', outcome });
+        return recordOf(keyed, outcome.result, outcome.error?.kind);
+      };
+      return record(concluded, (became) => told(keyed, outcome, became));
+    }),
+  );
+
 /** What its caller gets, now that it is known what became of the record. */
 const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
   const { context } = keyed;
-  if (became === 'released') return of(own);
   if (became === 'recorded') {
     context.unkept = undefined;
     if (context.lease !== undefined) forgetStandIns(context.lease, keyed.terms);
-  } else if (became !== 'unprotected') context.unkept = became;
+  } else if (became === 'superseded' || became === 'unrecorded') context.unkept = became;
+  if (became !== 'superseded') return of(became === 'released' ? own : sayingRecord(context, own));
   // Another holds the key: its outcome is everybody's. Where there is none, its own stands.
-  const others$ = became === 'superseded' ? followed(keyed).pipe(catchError(() => EMPTY)) : EMPTY;
-  return others$.pipe(
+  return followed(keyed).pipe(
+    catchError(() => EMPTY),
     defaultIfEmpty(own),
     map((outcome) => sayingRecord(context, outcome)),
   );
@@ -277,9 +278,8 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   return defer(() => {
     const unknown = lostError(keyed, error);
     if (error !== undefined) return refusedCall(context, unknown);
-    const none$ = throwError(() => unknown);
-    return concat(followed(keyed), none$).pipe(
-      take(1),
+    return followed(keyed).pipe(
+      throwIfEmpty(() => unknown),
       // The reason why there is nothing to get does not tell what its own tool may have done.
       catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.uncertain ? unknown : refusal)),
     );

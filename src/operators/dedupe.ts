@@ -1,4 +1,15 @@
-import { defer, from, map, throwError, type Observable } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  dematerialize,
+  from,
+  map,
+  materialize,
+  of,
+  throwError,
+  type Observable,
+  type ObservableNotification,
+} from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
@@ -9,7 +20,7 @@ import { classify } from '../policy/recovery/classify.ts';
 import { DEDUPE_DEFAULTS, PAYLOAD_MAX_CHARS, STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
 import { checkedStore } from './dedupe/checked-store.ts';
-import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent.ts';
+import { idempotent, type IdempotentRun } from './dedupe/idempotent.ts';
 
 /** How `dedupe` treats a key (R-9.4). Times are milliseconds. */
 export interface DedupeOptions {
@@ -122,19 +133,19 @@ const replayOf = <T>({ state, payload, error }: DedupeRecord): Observable<T> => 
   });
 };
 
-/**
- * What is remembered: the values and how they ended. As with a breaker, who leaves after a value has had an answer, as
- * `firstValueFrom` does (R-3.6).
- */
-const outcomeOf = (settings: Settings, values: readonly unknown[], end: RunEnd): DedupeOutcome => {
-  const { runtime, failedTtlMs, doneTtlMs } = settings;
-  if (end.kind === 'E') {
-    const error = toToolExecutionError(end.error, () => runtime.wallNow());
-    return failed(error, failedTtlMs, classify(error).classification === 'permanent');
-  }
-  if (end.kind === 'C' || values.length > 0) return doneOf(values, settings);
+type End = Exclude<ObservableNotification<unknown>, { readonly kind: 'N' }>;
+
+const endedBy = (end: End, values: readonly unknown[], settings: Settings): DedupeOutcome => {
+  if (end.kind === 'C') return doneOf(values, settings);
+  const error = toToolExecutionError(end.error, () => settings.runtime.wallNow());
+  return failed(error, settings.failedTtlMs, classify(error).classification === 'permanent');
+};
+
+/** As with a breaker, who leaves after a value has had an answer, as `firstValueFrom` does (R-3.6). */
+const leftAfter = (values: readonly unknown[], settings: Settings): DedupeOutcome => {
+  if (values.length > 0) return doneOf(values, settings);
   const error = new ToolExecutionError('canceled', 'Its subscriber left while it ran', { uncertain: true });
-  return { ...failed(error, doneTtlMs, true), state: 'cancelled' };
+  return { ...failed(error, settings.doneTtlMs, true), state: 'cancelled' };
 };
 
 const LOST = 'The idempotency key was lost while this ran, and it may have taken effect; ask again under the same key';
@@ -143,14 +154,33 @@ const LOST = 'The idempotency key was lost while this ran, and it may have taken
 const runOf = <T>(settings: Settings): IdempotentRun<T> => {
   const { store, key, mode, tool, fingerprint, leaseMs, doneTtlMs, storeTimeoutMs, runtime } = settings;
   const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
+  const values: T[] = [];
+  let isKept = false;
   return {
     claim: { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: doneTtlMs },
     terms: { store, runtime, leaseMs, storeTimeoutMs, hasOwnId: true, mode, global: true, neverTwice: false },
     // An operator has no trace.
     tell: () => undefined,
-    begins: () => undefined,
+    begins: ({ lease }) => {
+      isKept = lease !== undefined;
+    },
     replay: ({ record }) => replayOf(record),
-    outcome: (values, end) => outcomeOf(settings, values, end),
+    // Values pass as they come, and the end once it is recorded, or it is known that it cannot be.
+    recorded: (source, record) =>
+      source.pipe(
+        materialize(),
+        concatMap((notification) => {
+          if (notification.kind !== 'N')
+            return record(
+              () => endedBy(notification, values, settings),
+              () => of(notification),
+            );
+          if (isKept) values.push(notification.value);
+          return of(notification);
+        }),
+        dematerialize(),
+      ),
+    left: () => leftAfter(values, settings),
     lost: () =>
       throwError(() => new ToolExecutionError('store_unavailable', LOST, { executed: true, uncertain: true })),
   };

@@ -2,19 +2,13 @@ import {
   EMPTY,
   Observable,
   Subscription,
-  concatMap,
-  defer,
-  dematerialize,
   filter,
   finalize,
   identity,
   map,
-  materialize,
-  of,
-  startWith,
+  mergeMap,
   switchMap,
   throwError,
-  type ObservableNotification,
 } from 'rxjs';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -23,11 +17,18 @@ import { acquireKey, type KeyAnswer, type KeyTerms, type TellKeyStep } from './k
 import type { Lease } from './lease.ts';
 import type { Recording } from './outcome-record.ts';
 
-/** How the work under a key ended: by itself, or since its subscriber left. */
-export type RunEnd = Exclude<ObservableNotification<never>, { readonly kind: 'N' }> | { readonly kind: 'left' };
-
 /** What became of the record of a run: `released` where nothing had run, `unprotected` where there was no lease. */
 export type RunRecord = Recording | 'released' | 'unprotected';
+
+/**
+ * Puts an outcome into the record of a run, or gives the key back where there is none, and goes on with what follows
+ * from what became of that. The outcome is asked for only while the key is held; both are functions, so that a record
+ * that is written at once costs no stream of its own.
+ */
+export type Recorder = <R>(
+  outcome: () => DedupeOutcome | undefined,
+  follow: (became: RunRecord) => Observable<R>,
+) => Observable<R>;
 
 /**
  * What a stream under a key is, to the operator that runs it once: which key, and how its outcome is put into a record
@@ -43,13 +44,13 @@ export interface IdempotentRun<T> {
   refused?(error: ToolExecutionError): Observable<T>;
   /** What a record gives to this stream. */
   replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<T>;
-  /** What is remembered of a run; `undefined` where nothing ran, so that the key is free again. */
-  outcome(values: readonly T[], end: RunEnd): DedupeOutcome | undefined;
   /**
-   * What is emitted of the one value of a stream whose value is held back until it is recorded. Without it values pass
-   * as they come.
+   * The work, with its outcome put into the record: its values pass as they come, or are held back until it is known
+   * what became of that.
    */
-  recorded?(value: T, recording: RunRecord): Observable<T>;
+  recorded(source: Observable<T>, record: Recorder): Observable<T>;
+  /** What is remembered where its subscriber left; `undefined` where nothing ran, so that the key is free again. */
+  left(): DedupeOutcome | undefined;
   /**
    * What is emitted instead when the lease was lost while the work ran, once that has stopped; `undefined` when it goes
    * on unprotected.
@@ -79,7 +80,7 @@ export interface IdempotentRun<T> {
 export const idempotent =
   <T>(run: IdempotentRun<T>) =>
   (source: Observable<T>): Observable<T> =>
-    defer(() => acquireKey(run.claim, run.terms, run.tell)).pipe(
+    acquireKey(run.claim, run.terms, run.tell).pipe(
       switchMap((answer) => {
         if (answer.act === 'refuse') return run.refused?.(answer.error) ?? throwError(() => answer.error);
         if (answer.act === 'replay') return run.replay(answer.reading, answer.matchedOn);
@@ -93,75 +94,46 @@ export const idempotent =
  * those who wait for its key.
  */
 const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> => {
-  const values: T[] = [];
-  const recorded$ = run.recorded === undefined ? passing(run, source, lease, values) : heldBack(run, source, lease);
+  const record = recorderOf(run, lease);
+  const recorded$ = run.recorded(source, record);
   if (lease === undefined) return recorded$;
-  const instead$ = lease.lost$.pipe(
-    map((error) => run.lost(error)),
-    filter((inputs$) => inputs$ !== undefined),
-  );
-  return outliving(run, lease, values, instead$.pipe(startWith(recorded$), switchMap(identity)));
+  // As `startWith` would, without the streams that it joins: most work is over before its lease needs watching.
+  const work$ = new Observable<Observable<T>>((subscriber) => {
+    subscriber.next(recorded$);
+    if (subscriber.closed) return;
+    lease.lost$
+      .pipe(
+        map((error) => run.lost(error)),
+        filter((instead$) => instead$ !== undefined),
+      )
+      .subscribe(subscriber);
+  });
+  return outliving(run, lease, record, work$.pipe(switchMap(identity)));
 };
 
-/** Values pass as they come; the end is told once it is recorded, or it is known that it cannot be. */
-const passing = <T>(
-  run: IdempotentRun<T>,
-  source: Observable<T>,
-  lease: Lease | undefined,
-  values: T[],
-): Observable<T> =>
-  source.pipe(
-    materialize(),
-    concatMap((notification) => {
-      if (notification.kind !== 'N') return recording(run, lease, values, notification).pipe(map(() => notification));
-      if (lease !== undefined) values.push(notification.value);
-      return of(notification);
-    }),
-    dematerialize(),
-  );
-
-/** A stream of one value, which is held back until it is known what became of its record. */
-const heldBack = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> =>
-  source.pipe(
-    concatMap((value) =>
-      recording(run, lease, [value], COMPLETED).pipe(concatMap((became) => run.recorded?.(value, became) ?? EMPTY)),
-    ),
-  );
-
-const COMPLETED: RunEnd = { kind: 'C' };
-
-/** Puts the outcome into the record, or gives the key back, and emits what became of that. */
-const recording = <T>(
-  run: IdempotentRun<T>,
-  lease: Lease | undefined,
-  values: readonly T[],
-  end: RunEnd,
-): Observable<RunRecord> => {
-  if (lease?.isHeld !== true) return of('unprotected');
-  const outcome = run.outcome(values, end);
-  if (outcome === undefined) {
-    lease.release();
-    run.tell('released');
-    return of('released');
-  }
-  return lease.settled(outcome).pipe(
-    map(({ recording: became, why }) => {
-      run.tell(became, why && { message: why.message });
-      return became;
-    }),
-  );
-};
+const recorderOf =
+  <T>(run: IdempotentRun<T>, lease: Lease | undefined): Recorder =>
+  (outcomeOf, follow) => {
+    if (lease?.isHeld !== true) return follow('unprotected');
+    const outcome = outcomeOf();
+    if (outcome === undefined) {
+      lease.release();
+      run.tell('released');
+      return follow('released');
+    }
+    return lease.settled(outcome).pipe(
+      mergeMap(({ recording, why }) => {
+        run.tell(recording, why && { message: why.message });
+        return follow(recording);
+      }),
+    );
+  };
 
 /**
  * Goes on without its subscriber while others of this process wait for its key; else it is stopped, and the record says
  * so.
  */
-const outliving = <T>(
-  run: IdempotentRun<T>,
-  lease: Lease,
-  values: readonly T[],
-  source: Observable<T>,
-): Observable<T> =>
+const outliving = <T>(run: IdempotentRun<T>, lease: Lease, record: Recorder, source: Observable<T>): Observable<T> =>
   new Observable((subscriber) => {
     const work = new Subscription();
     let isAlone = false;
@@ -170,7 +142,11 @@ const outliving = <T>(
         work.unsubscribe();
       } finally {
         // Also where its teardown throws: the key would be kept for as long as this process lives.
-        if (lease.isHeld) recording(run, lease, values, { kind: 'left' }).subscribe();
+        if (lease.isHeld)
+          record(
+            () => run.left(),
+            () => EMPTY,
+          ).subscribe();
       }
     };
     subscriber.add(() => {

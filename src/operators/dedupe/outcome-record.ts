@@ -1,4 +1,4 @@
-import { catchError, defer, map, of, retry, switchMap, type Observable } from 'rxjs';
+import { catchError, map, of, retry, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -39,7 +39,7 @@ const isOwn = (
 
 /**
  * Puts an outcome into the place of the record that was claimed, and emits what became of it. Where the store does not
- * answer it is tried again.
+ * answer it is tried again. To be subscribed to once.
  *
  * @param isValid whether the claim still holds: what the store refuses for good, or when nothing protects the key any
  * more, is not tried again
@@ -49,26 +49,25 @@ export const outcomeWritten = (
   outcome: DedupeOutcome,
   { store, runtime, storeTimeoutMs }: RecordTerms,
   isValid: () => boolean,
-): Observable<Recorded> =>
-  defer(() => {
-    const { key, version } = claimed;
-    let isRepeated = false;
-    return defer(() => ask(() => store.compareAndSet(key, version, outcome), storeTimeoutMs, runtime)).pipe(
-      retry({
-        delay: (error: ToolExecutionError) => {
-          if (!isValid() || error.classification === 'permanent') throw error;
-          isRepeated = true;
-          return runtime.after(RECORD_RETRY_MS);
-        },
-      }),
-      switchMap((written) => {
-        if (written !== undefined) return of(RECORDED);
-        if (!isRepeated) return of(SUPERSEDED);
-        // The reply to an earlier write may have been lost: then the record that is there is our own.
-        return ask(() => store.get(key), storeTimeoutMs, runtime).pipe(
-          map((reading) => (isOwn(claimed, outcome, reading?.record) ? RECORDED : SUPERSEDED)),
-        );
-      }),
-      catchError((why: ToolExecutionError) => of({ ...UNRECORDED, why })),
-    );
-  });
+): Observable<Recorded> => {
+  const { key, version } = claimed;
+  let isRepeated = false;
+  return ask(() => store.compareAndSet(key, version, outcome), storeTimeoutMs, runtime).pipe(
+    retry({
+      delay: (error: ToolExecutionError) => {
+        if (!isValid() || error.classification === 'permanent') throw error;
+        isRepeated = true;
+        return runtime.after(RECORD_RETRY_MS);
+      },
+    }),
+    switchMap((written) => {
+      if (written !== undefined) return of(RECORDED);
+      if (!isRepeated) return of(SUPERSEDED);
+      // The reply to an earlier write may have been lost: then the record that is there is our own.
+      return ask(() => store.get(key), storeTimeoutMs, runtime).pipe(
+        map((reading) => (isOwn(claimed, outcome, reading?.record) ? RECORDED : SUPERSEDED)),
+      );
+    }),
+    catchError((why: ToolExecutionError) => of({ ...UNRECORDED, why })),
+  );
+};

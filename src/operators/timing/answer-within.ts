@@ -1,4 +1,4 @@
-import { map, materialize, merge, take, type Observable, type ObservableNotification } from 'rxjs';
+import { catchError, defaultIfEmpty, map, merge, of, take, type Observable, type ObservableNotification } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import { tornDownAlone } from '../work/torn-down-alone.ts';
 import { expiry } from './expiry.ts';
@@ -22,6 +22,13 @@ export const answerWithin = <T>(
   runtime: Runtime,
 ): Observable<ObservableNotification<T> | undefined> =>
   merge(
-    answer$.pipe(tornDownAlone, take(1), materialize()),
+    // As `materialize` would, which takes a kilobyte along.
+    answer$.pipe(
+      tornDownAlone,
+      take(1),
+      map((value): ObservableNotification<T> => ({ kind: 'N', value })),
+      catchError((error: unknown) => of<ObservableNotification<T>>({ kind: 'E', error })),
+      defaultIfEmpty<ObservableNotification<T>, ObservableNotification<T>>({ kind: 'C' }),
+    ),
     expiry(timeoutMs, runtime).pipe(map(() => undefined)),
   ).pipe(take(1));

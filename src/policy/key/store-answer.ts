@@ -1,6 +1,9 @@
 /** Whether a value is what a store may answer at one place of an answer. */
 type Rule = readonly [fits: (value: unknown) => boolean, what: string];
-type Members = Readonly<Record<string, Rule>>;
+/** A list, which is gone through for each answer. */
+type Members = ReadonlyArray<readonly [name: string, rule: Rule]>;
+
+const members = (rules: Readonly<Record<string, Rule>>): Members => Object.entries(rules);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -18,15 +21,15 @@ const STATE: Rule = [
   'inflight, done, failed or cancelled',
 ];
 
-const REQUEST: Members = {
+const REQUEST = members({
   sessionKey: TEXT,
   actorId: TEXT,
   tenantId: orAbsent(TEXT),
   requestId: TEXT,
   paramsDigest: TEXT,
-};
-const FAILURE: Members = { code: TEXT, message: TEXT };
-const RECORD: Members = {
+});
+const FAILURE = members({ code: TEXT, message: TEXT });
+const RECORD = members({
   key: TEXT,
   tool: TEXT,
   idempotencyKey: TEXT,
@@ -39,14 +42,14 @@ const RECORD: Members = {
   error: orAbsent(OBJECT),
   execution: orAbsent(OBJECT),
   version: VERSION,
-};
-const REPORT: Members = {
+});
+const REPORT = members({
   kind: TEXT,
   durability: TEXT,
   shared: FLAG,
   weak: orAbsent(FLAG),
   warnings: [(value) => Array.isArray(value) && value.every(isText), 'a list of texts'],
-};
+});
 
 /** A value in words that carry nothing of its content, which may be secret. */
 const named = (value: unknown): string => {
@@ -56,10 +59,9 @@ const named = (value: unknown): string => {
   return isObject(value) ? 'an object' : String(value);
 };
 
-const problemIn = (value: unknown, members: Members, path: string): string | undefined => {
+const problemIn = (value: unknown, rules: Members, path: string): string | undefined => {
   if (!isObject(value)) return `${path} is ${named(value)}, not an object`;
-  for (const name in members) {
-    const [fits, what] = members[name] as Rule;
+  for (const [name, [fits, what]] of rules) {
     if (!fits(value[name])) return `${path}.${name} is ${named(value[name])}, not ${what}`;
   }
   return undefined;
@@ -85,13 +87,13 @@ export function recordProblem(record: unknown, path = 'the record'): string | un
 }
 
 const ofReading =
-  (members: Members) =>
+  (rules: Members) =>
   (answer: unknown): string | undefined =>
-    problemIn(answer, members, 'the answer') ??
+    problemIn(answer, rules, 'the answer') ??
     recordProblem((answer as { readonly record?: unknown }).record, 'its record');
 
-const readingProblem = ofReading({ atMs: TIME });
-const claimProblem = ofReading({ created: FLAG, atMs: TIME });
+const readingProblem = ofReading(members({ atMs: TIME }));
+const claimProblem = ofReading(members({ created: FLAG, atMs: TIME }));
 const only =
   ([fits, what]: Rule) =>
   (answer: unknown): string | undefined =>
