@@ -83,6 +83,7 @@ export const withoutStandIns = (
 
 /** The call has its outcome in the store: nobody takes its key over any more. Not waited for. */
 export const forgetStandIns = (lease: Lease, { store, runtime, storeTimeoutMs }: NoteTerms): void => {
+  if (lease.standIns.noted.size === 0) return;
   const forgotten = [...lease.standIns.noted].map((name) =>
     ask(() => store.delete(noteKey(lease, name)), storeTimeoutMs, runtime),
   );
