@@ -75,6 +75,19 @@ const startingLater = (execution: ToolExecution, attempts$: Observable<CallOutco
   });
 };
 
+/**
+ * A retry that was decided before the turn moved. Where the tool may not be repeated by what is known of it here, as by
+ * another version, it is found out first what its attempts did.
+ */
+export const retriedHere = (
+  execution: ToolExecution,
+  { uncertain = false }: JournalledDecision,
+  attempts$: Observable<CallOutcome>,
+): Observable<CallOutcome> =>
+  uncertain && execution.guarded.effects !== 'read' && !mayRepeat(execution)
+    ? wasBegun(execution, startingLater(execution, attempts$), false)
+    : attempts$;
+
 /** A call that has its key anew, once nothing is left of what was begun in an earlier life of the key. */
 export const afresh = (execution: ToolExecution, attempts$: Observable<CallOutcome>): Observable<CallOutcome> => {
   const { context, alternatives } = execution;

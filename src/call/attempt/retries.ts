@@ -12,7 +12,7 @@ import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
-import { afresh, afterCrash, goneOver } from './after-crash.ts';
+import { afresh, afterCrash, goneOver, retriedHere } from './after-crash.ts';
 import { gatesOf, isGated } from './gates.ts';
 import { ToolExecution } from './execution.ts';
 import { earlierAlternative, earlierAttempts, journalledDecision, resumed } from './resumed.ts';
@@ -49,7 +49,9 @@ export const attemptsAt = (
     const wasWaiting = earlier?.delayLeftMs !== undefined && earlier.delayLeftMs > 0;
     const hasCrashed = context.tookOver && context.attempts === 0 && !wasWaiting;
     const begun$ = hasCrashed ? afterCrash(execution, attempts$) : afresh(execution, attempts$);
-    return earlier === undefined ? begun$ : resumed(execution, earlier).pipe(switchMap(() => begun$));
+    if (earlier === undefined) return begun$;
+    const goesOn$ = wasWaiting ? retriedHere(execution, earlier, begun$) : begun$;
+    return resumed(execution, earlier).pipe(switchMap(() => goesOn$));
   });
 
 /** Whether the claim of its key, and its turn's, still hold by this machine's clock. */

@@ -22,6 +22,11 @@ export const MONEY: readonly MutatedFile[] = [
     file: 'call/attempt/after-crash.ts',
     mutants: [
       [
+        'R-2.5 a retry that another version decided is none of a tool that must not be repeated',
+        "uncertain && execution.guarded.effects !== 'read'",
+        "false && execution.guarded.effects !== 'read'",
+      ],
+      [
         'R-18.4 nothing runs without a store where an alternative may have',
         'if (lease === undefined) return refused(context, lapsed());',
         'if (lease === undefined) return wasBegun(execution, attempts$, false);',
