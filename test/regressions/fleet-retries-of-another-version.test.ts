@@ -31,7 +31,7 @@ const moved = async (policy: ToolPolicy, more: Partial<AnyTool> = {}, isCertain 
   a.machine.kill();
   await b.give('t');
   await world.runtime.advance(40_000);
-  return { log, node: (await world.result('t'))?.nodes[0] };
+  return { log, node: world.result('t')?.nodes[0] };
 };
 
 it('R-2.5 R-17.2 a retry of what may have taken effect is not made by a version that has the tool as mutating', async () => {
@@ -42,9 +42,12 @@ it('R-2.5 R-17.2 a retry of what may have taken effect is not made by a version 
 
 it('R-2.5 R-17.2 that version asks its verify, and goes by what it says', async () => {
   const found = async (done: boolean) =>
-    moved({ effects: 'mutating' }, {
-      verify: () => Promise.resolve({ done, ...(done ? { output: 'paid once' } : { final: true }) }),
-    } as never);
+    moved(
+      { effects: 'mutating' },
+      {
+        verify: () => Promise.resolve({ done, ...(done ? { output: 'paid once' } : { final: true }) }),
+      },
+    );
   expect(await found(true)).toMatchObject({ log: ['A 1'], node: { result: { output: { content: 'paid once' } } } });
   expect(await found(false)).toMatchObject({ log: ['A 1', 'B 2'], node: { result: { output: { content: 'paid' } } } });
 });
