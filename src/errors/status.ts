@@ -91,11 +91,16 @@ const STATED = [
   /\b(?:returned|responded with|answered(?: with)?|response:?|error|failed:|failed with|status of)(?: an?| http| status| code| error){0,3}:? ([45]\d\d)\b(?! (?:rows|items|results|records|entries|bytes|ms)\b)/,
 ] as const;
 
+/** A reply of SMTP's or FTP's, `451 4.3.0 Try again`, `550 No such file`: its number is no status of HTTP. */
+const REPLY =
+  /\b([45])\d\d[ -]#?\1\.\d\.\d|(?:^|[:*"] ?)(?:42[16]|45[0-2]|5[35]\d)[ -](?!misdir|upgrade|unavailable for)/;
+
 /** A number and the reason that belongs to it: `404 Not Found`, `[503 Service Unavailable]`, `401 Client Error`. */
 const REASONED = /\b([45]\d\d)\b[^a-z\d]{1,3}([a-z -]{4,24})/g;
 
 /** The status that a text in lower case states, if it does. */
 export function statusInText(text: string): number | undefined {
+  if (REPLY.test(text)) return undefined;
   for (const pattern of STATED) {
     const digits = pattern.exec(text)?.[1];
     if (digits !== undefined) return Number(digits);

@@ -11,18 +11,20 @@ export type Speaker = 'llm' | 'tool';
 /** A quota counted by the minute, or one with a wait, fills again: it is a rate limit. */
 export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
 
+/** A reply of SMTP's or FTP's that may go otherwise the next time, whatever else it says. */
+const PASSING = /\b4\d\d[ -]#?4\.\d\.\d|^4\.\d\.\d |(^|[:*"] ?)(42[156]|45[0-2])[ -]/;
+
 export const UNAUTHORIZED: RegExp = any(
-  // A service of authentication can fail like any other.
-  /do(es)? not authori[sz]e/,
+  /\bauth ([a-z]{1,15} ){0,2}(error|fail|required|invalid)/,
   /(un|not )(be )?authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
-  /(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? | (is )?already| in progress)/,
+  // A service of authentication can fail like any other.
+  /(?<!message |temporary )authenticat(ion|e)(?! (service|server|provider|endpoint)s? | (is )?already| in progress)/,
   /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,20} ){0,3}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
   /api[ _-]?key BEEN (not (valid|found)|invalid|missing|required|expired|disabled|revoked)/,
   /no api[ _-]?key|(no|missing)( [a-z]{1,12})? credentials/,
   /FAILED (load|locate|find|resolve) ([a-z]{1,20} ){0,3}credentials/,
-  /credentials BEEN not (found|provided|set|configured|available)/,
   /\b(token|session|jwt|credentials?|password|login|secret|signature)( (provided|included in the request))? BEEN (expired|revoked|invalid|malformed)/,
   /expired.?token/,
   /\b(token|oauth|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)/,
@@ -31,17 +33,16 @@ export const UNAUTHORIZED: RegExp = any(
   /\bverify your (account|e-?mail|phone|identity)\b/,
   /\baccounts? BEEN (locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
   /\b(lack(s|ing)?|missing|insufficient|not enough) ([a-z\d]{1,12} ){0,2}(access|authority|permission|privilege|right|scope|role)/,
-  /\b(cannot|may not) (use|access|view|see|edit) (this|that|these|those) /,
   /\bkey (is|was|has been) (revoked|inactive)\b/,
   /\b(credentials?|password|token|identity) FAILED be (verified|validated)/,
 );
 
 export const QUOTA: RegExp = any(
   /\bquota for [^\n.]{1,40} (exceeded|exhausted|reached|used up)\b/,
-  /insufficient[ _](quota|balance|credit|fund)/,
+  /(insufficient|enough)[ _](quota|balance|credit|fund)/,
   /(balance|funds|credits?) BEEN (insufficient|not enough|too low|exhausted|depleted|used up)/,
-  /out of (quota|credits|tokens|funds|searches)|\btop up\b/,
-  /exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} ){0,2}(quota|credits)/,
+  /out of (quota|credits|tokens|funds|searches)/,
+  /exceed(ed|s|ing)? ([a-z]{1,20} ){0,5}(quota|credits)/,
   /quota[ _]?BEEN (exceeded|exhausted|reached|depleted|used up)/,
   /(no|not enough|used (up )?all( of)?)( [a-z]{1,20}){0,2} (credits|quota)/,
   /(usage|spend(ing)?|monthly|daily|weekly) (limit|cap) BEEN (reached|exceeded|hit)/,
@@ -50,8 +51,8 @@ export const QUOTA: RegExp = any(
   /upgrade (to|your|the|plans?) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?!\.\w| (service|server|api|address))/,
   // A network's card loses its link, a memory's is blocked by another process.
-  /\bexpired card\b|\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
-  /reached (your|the|its) ([a-z]{1,12} )?quota/,
+  /\b(expired|closed) card\b|\b(cvc|payment) declined\b/,
+  /\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
 );
 
 const SETTINGS =
@@ -62,6 +63,8 @@ const SETTINGS =
  * the faults.
  */
 const ABOUT_INPUT = any(
+  /unavailable (for purchase|between)\b/,
+  /\b5\d\d[ -]#?5\.\d\.\d|(^|[:*"] ?)5[35]\d[ -](?!bytes|rows|items|ms)/,
   /\bconnections (is|are) not (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
   /\bnot support(ed)?\b(?! (at this|right now|while|during|until|when))/,
   /FAILED (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
@@ -69,8 +72,8 @@ const ABOUT_INPUT = any(
   /\b(?<!can )(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
   /\b(module|package|library|binary|extension|plugin|driver)s? BEEN (not (available|installed)|missing)/,
-  /no overload matches|overloaded (function|method|operator|constructor|signature)/,
-  /validation (error|fail)|failed validation/,
+  /no overload matches/,
+  /validation (error|fail)/,
   new RegExp(
     `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|FAILED (parse|convert|cast))( required)? ['"\`]?(m(ax|in)[_-]?)?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
   ),
@@ -83,30 +86,27 @@ const ABOUT_INPUT = any(
 const RATE_LIMITED = any(
   /\bonly [^\n]{1,40} after \d/,
   /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
-  /\breduce (your|the) (rate|frequency|number of (requests|messages|calls))/,
   /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
-  /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)/,
-  /limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
+  /\b([a-z]{2,20}s|limit[^\n]{0,40}) per [a-z]{0,5}_?(second|minute|min|hour)/,
 );
 
 const UNTRUSTED = any(
   /(ssl|tls|ca|server|client|signed|issuer|root|leaf|first|peer) certificate/,
   /certificate BEEN (expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )/,
-  /certificate's/,
-  /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
+  /x509:|self.signed|unable_to_verify|\bcert_|altname/,
 );
 
 const TIMED_OUT = any(
   /timed?.?out|econnaborted|deadline.?BEEN (exceeded|expired|passed|reached|exhausted|elapsed)/,
   /(took|taking) too long|took longer than/,
-  /time.?limit|time (budget|allowance)|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded/,
+  /time.?limit|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded/,
   /exceeded [^\n]{0,30}\b(seconds|minutes|milliseconds)\b/,
   /exceed(ed|s) (the |its |their )?((max|maximum|allowed|allotted|configured) ){1,3}([a-z]{1,12} )?(time|duration|runtime)\b/,
   /(did not|does not|failed to) (respond|reply|answer)|not responding/,
   /no (response|answer|reply) (from [^\n]{1,40} )?(in|within|after)\b/,
   /(did not|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b/,
-  /still running after|no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
-  /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|watchdog|\btoo slow\b/,
+  /no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
+  /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|\btoo slow\b/,
   /\bstalled\b/,
 );
 
@@ -119,16 +119,16 @@ const CANCELED = any(
   ),
   /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)/,
   /user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
-  /^(error: )?(aborted|cancell?ed)\.?$|aborterror|code = cancell?ed|keyboardinterrupt/,
+  /^(error: )?(aborted|cancell?ed)\.?$|aborterror|keyboardinterrupt/,
 );
 
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier|action|"x" given))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
-  /FAILED (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
+  /FAILED (be )?(connect(?!ed)|make an? connection|establish|reach(?!ed the)|contact|communicate)/,
 );
 
 const LOST = any(
@@ -141,8 +141,8 @@ const LOST = any(
   /unexpected (disconnect|clos(e|ure)|hang ?up|termination)|websocket connection/,
   /transport (is )?(clos(ed|ing)|error)|^(typeerror: )?terminated$/,
   /(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
-  /network (path|name|location) BEEN (not|no longer)|network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
-  /unexpected eof|\beof occurred|(^|: )eof$|incomplete (json segment|read|message|chunked)|incompleteread/,
+  /network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
+  /unexpected eof|\beof occurred|(^|: )eof$|incomplete ?(json segment|read|message|chunked)/,
 );
 
 /** What was there and is not, or is not for whoever asks: said of a service, it would be `temporarily`. */
@@ -154,24 +154,23 @@ const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|conne
 const UNAVAILABLE = any(
   /\bshut(ting)? ?down\b|\bin process\b|\btoo old\b/,
   /\bnot yet (?!supported|implemented|allowed|permitted|available (in|for))/,
-  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bslower than\b|\bexpected \d+ (more )?bytes/,
+  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bslower than\b/,
   /\bbytes (expected|remaining)\b/,
-  /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
+  /\b(hit|reached|exceed(s|ed)?|too many) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued|outstanding)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} BEEN (reached|exceeded)/,
-  /\bconcurrent \w+ (is|are) running/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b/,
   /\b(connection|pool) (is )?not available\b/,
-  /unavailable|(?<!not )\bretrying\b|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can|should) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
+  /unavailable|(?<!not )\bretrying\b|in[_ ]progress\b|\bwait(ing|ers?)?\b|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can|should) retry|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b/,
-  /experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
+  /experiencing|(at|over|exceeds?) capacity|\b(insufficient|enough|no|out of)( [a-z]{1,12})? (capacity|memory|cpu|resources?)\b/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|unexpected error|something (is |was |went )?wrong|(internal|server).?(error|fault)|server had an error/,
   /(\b(is|are|was|too|currently)|server|resource) busy\b|^busy\b|(is|are|be|currently) locked/,
   /(acquire|obtain|get|set) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
-  /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
-  /deadlock|could not serialize|serialization failure|write conflict/,
+  /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) [a-z]{2,12}ing/,
+  /deadlock|could not serialize|write conflict/,
   /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
-  /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
+  /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|state|currently) (is )?(currently )?not available/,
   /too many (clients|([a-z]+ )?connections|open files|sessions|concurrent|pending|in.flight)/,
   /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
 );
@@ -190,11 +189,12 @@ const STATE = any(
   /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)/,
   /\bmatch (its|the|their) (crc|checksum|hash|digest)\b/,
   /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)( from| body|[^ a-z]|$)/,
-  /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does) not (include|contain|return|send|give)/,
+  /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does) not (include|contain|return|send)/,
   /\b(are|is) (buffered|queued)\b/,
   /\bno (active|available|healthy|live|running|ready|idle|free|online) (?!(subscription|plan|licen[cs]e|contract|account|user|card)s?\b)[a-z]/,
+  /\bstuck\b/,
   /\b(checksum|hash|digest|crc|length|size|sum)s? (do|did|does) not match|\b(response|reply|answer)( body| content)? BEEN (empty|blank)/,
-  /(?<!did )not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
+  /(?<!did |can)not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
   new RegExp(
     `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found|found (that|with|matching)))`,
@@ -209,11 +209,11 @@ const STATE = any(
   new RegExp(
     `FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate|check out) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
-  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
+  /(invalid|bad|failed( its| the)?( crc)?) checksum|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown\b(?! [a-z])|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
-  /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|clients|sessions|call stack|redirects)/,
+  /\bmax(imum)?( number of| allowed)? (concurrent|open|retries|retry|attempts|connections|clients|sessions|applications|processes|jobs|call stack|redirects)/,
   /(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
-  /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in progress|in flight|running|under way)|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
+  /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in flight|running|under way)|\b(already|still|currently) ([a-z]{1,15} )?(attached|mounted|held|leased|in use by)\b|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
 );
 
 /**
@@ -225,32 +225,36 @@ const REJECTED = any(
   // Not found by its name.
   /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
+  /\bno [a-z ]{1,30} (of type|for (this|that|"))/,
   /\bno (rows|results|records|matches)\b/,
-  /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
-  /\bun(known|recogni[sz]ed|declared|registered)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
-  /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
+  /match(es|ed)? no(thing)? /,
+  /\bun(known|recogni[sz]ed|declared|registered|allocated|assigned)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (known|defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
+  /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bdirectory\b[^\n]{0,80}file exists/,
   // Invalid or malformed input.
-  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validati(on|ng)|syntax|(?<!ing )schema/,
+  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|\bun(?!avail|reach|st|us|recover|deliver)[a-z]{3,12}able\b|not correct\b|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
-  /\bbad ([a-z]{1,20} ){0,3}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
-  /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
+  /\bbad ([a-z]{1,20} ){0,3}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version|config|line)/,
+  /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not json|not assignable|cast error|conversion (failed|error)|would be truncated|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
-  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
-  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|(do(es)?|did) not (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (?!enough|been|to|recent|current|sufficient (?!perm|priv|right|access|role))|own|verify)|(mis|no )match/,
+  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (ensure that|provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
+  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|do(es)? not (?!(have (enough|been|to|recent|current|[a-z ]{1,25}(online|ready|running|available)|sufficient (?!perm|priv|right|access|role))|respond|repl|answer|think|work\b|reach|start\b|finish|complet|become|return|accept (new )?connections))|\bdid not (find|resolve to|belong|include|match|fit|conform|contain|validate|verify)|(mis|no )match/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|is in the future|make(s)? no sense/,
-  /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|context.?(length|window)|(size|length) limit/,
+  /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|(size|length) limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /\b(column|symbol|variable|type|field) [^\n]{1,40} be resolved|is a directory|\bused on an? non-/,
-  /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
+  /is a directory|\bused on an? non-/,
   // Unsupported.
-  /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
+  /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|(?<!has not )accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only (support|accept|allow)|not installed/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"])|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,20} ){0,3}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
-  /reached (its|the|your)(?! (second|minute|hour)ly)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
-  /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceeded|reached)/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restrict(s|ed))\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"]| \()|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,20} ){0,3}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
+  /limit of [^\n.]{1,40} (reached|exceeded)/,
+  /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceed|reach)ed/,
 );
+
+/** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
+const INPUT =
+  /^(?![^\n]*(could not|unable to|failed|occurred|while |cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param(eter)?s?|arg(ument)?s?|enum|constant|input(?!\/| stream)|specified|selected|(?<!(open|load|get|from) )url|traversal|fields?|column(?! \d)|integer|int|float|numeric|strings?|variables?|propert(y|ies)|attributes?|identifiers?|passwords?|user ?names?|characters?|[ps]r?[eu]ffix|syntax|format|expression|templates?|quota)\b/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
@@ -261,6 +265,7 @@ const WEAK = /\b(network|tls|ssl|dns|connection|socket)\b/;
 const rowsOf = (speaker: Speaker): readonly Row[] => {
   const llm = speaker === 'llm';
   return [
+    ['unavailable', PASSING],
     ['unauthorized', UNAUTHORIZED],
     ['quota_exhausted', llm ? any(QUOTA, /credits/) : QUOTA],
     ['rejected', ABOUT_INPUT],
@@ -275,6 +280,7 @@ const rowsOf = (speaker: Speaker): readonly Row[] => {
     ['unavailable', STATE],
     ['rejected', REJECTED],
     ['rejected', FORMS_OF_INPUT],
+    ['rejected', INPUT],
     ['lost', WEAK],
   ];
 };
