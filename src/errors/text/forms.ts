@@ -39,7 +39,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\brequires? (?!((an?|the|more|another) )?(restart|reboot|quorum|majority|leader|retry|time|memory|recovery|lock|connection|network)\b)/,
   /\bnot an? (?=\W)/,
   /\bnot ([a-z]+ capable|of type|understood|enrolled|satisfiable|applicable|unique|whitelisted|compatible)\b/,
-  /\bnot ([a-z]{1,10}-)?(search|sort|filter|edit|modifi|deliver|boot|mount|null|serializ|compar|iter|call|assign|hash|mut|execut|updat|delet|appl[iy]|index|select|resiz)able\b/,
+  /\bnot ([a-z]{1,10}-)?(?!avail|reach|st|recover|read|writ|resolv|refund)[a-z]{2,20}able\b/,
   /\b(is|are) (negative|zero|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b/,
   /\b(too deep|excessive (size|length|dim))|\brefus(es|ing) to (?!connect|serve|accept)|\brefused by\b/,
   /\b(has|have|contains?|includes?) (an? )?(wildcards?|spaces?|white.?space|duplicates?|commas?|quotes?|control characters?)\b/,
