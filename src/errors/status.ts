@@ -91,9 +91,12 @@ const STATED = [
   /\b(?:returned|responded with|answered(?: with)?|response:?|error|failed:|failed with|status of)(?: an?| http| status| code| error){0,3}:? ([45]\d\d)\b(?! (?:rows|items|results|records|entries|bytes|ms)\b)/,
 ] as const;
 
-/** A reply of SMTP's or FTP's, `451 4.3.0 Try again`, `550 No such file`: its number is no status of HTTP. */
+/**
+ * A reply of SMTP's or FTP's, `451 4.3.0 Try again`, `550 No such file`: its number is no status of HTTP, unless HTTP's
+ * own reason follows (misdirected, upgrade, unavailable for legal reasons).
+ */
 const REPLY =
-  /\b([45])\d\d[ -]#?\1\.\d\.\d|(?:^|[:*"] ?)(?:42[16]|45[0-2]|5[35]\d)[ -](?!misdir|upgrade|unavailable for)/;
+  /\b([45])\d\d[ -]#?\1\.\d\.\d|(?:^|(?<!status|code)[:*"] ?)(?:42[16]|45[0-2]|5[35]\d)[ -](?!mis|upg|unav)/;
 
 /** A number and the reason that belongs to it: `404 Not Found`, `[503 Service Unavailable]`, `401 Client Error`. */
 const REASONED = /\b([45]\d\d)\b[^a-z\d]{1,3}([a-z -]{4,24})/g;

@@ -48,11 +48,11 @@ const missedOf = (messages: readonly Message[]): readonly Message[] =>
 const named = (misses: readonly Message[]): string => misses.map(({ source, text }) => `${source}: ${text}`).join('\n');
 
 describe('R-1.3 words alone, as programs that were not looked at before say them', () => {
-  it('the corpus has 3,900 messages of 700 sources and more, 1,650 of them temporary, none of them known', () => {
+  it('the corpus has 4,000 messages of 720 sources and more, 1,700 of them temporary, none of them known', () => {
     const temporary = MESSAGES.filter(({ classification }) => classification === 'transient');
-    expect(MESSAGES.length).toBeGreaterThanOrEqual(3_900);
-    expect(new Set(MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(700);
-    expect(temporary.length).toBeGreaterThanOrEqual(1_650);
+    expect(MESSAGES.length).toBeGreaterThanOrEqual(4_000);
+    expect(new Set(MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(720);
+    expect(temporary.length).toBeGreaterThanOrEqual(1_700);
     const texts = MESSAGES.map(({ text }) => text);
     expect(new Set(texts).size).toBe(texts.length);
     const known = new Set([...LIBRARY_MESSAGES.map(({ text }) => text), ...TEMPORARY_WORDS, ...PERMANENT_WORDS]);
@@ -66,9 +66,10 @@ describe('R-1.3 words alone, as programs that were not looked at before say them
   // until it was opened. Lots 12 to 14, of messages that people ask about, were at 95.7 and 93.5, at 100 and 97.2, and
   // at 93.3 and 90.6, the last of services that one thinks of second; what was known already of those gathered for them
   // is left out. Lots 15 and 16, of servers, protocols, devices and banks, were at 84.1 and 83.2, and at 93.0 and 88.1;
-  // lot 17, after those had been mended, at 92.4 and 87.4, and lot 18 at 94.9 and 90.9. Lots 19 and 20, of the first
-  // programs that a search of public code came upon, were at 95.9 and 85.7, and at 98.6 and 85.5. What is held here is
-  // what has been mended since: of the next message that nobody has seen, 9 in 10 are to be expected right.
+  // lot 17, after those had been mended, at 92.4 and 87.4, and lot 18 at 94.9 and 90.9. Lots 19 to 21, of the
+  // first programs that searches of public code came upon, were at 95.9 and 85.7, at 98.6 and 85.5, and at 92.5 and
+  // 87.1: many refuse an input in words of their own. What is held here is what has been mended since: of the next
+  // message that nobody has seen, 19 in 20 of the temporary and 17 in 20 of the permanent are to be expected right.
   it.each([
     ['transient', 'one half', false],
     ['transient', 'the other half', true],

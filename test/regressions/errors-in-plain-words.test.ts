@@ -1,5 +1,6 @@
 // Was: timeouts, refusals and quotas that tools state in plain words got the wrong kind or class. Now: they are read
 // for what they say, and names that hold such words are not.
+// Was: the number of a reply of SMTP's or FTP's was taken for an HTTP status. Now: 4xx is temporary, 5xx permanent.
 import { classify, toToolError } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { toLlmError } from '../../src/errors/llm.ts';
@@ -16,6 +17,14 @@ describe('R-12.1 what tools say in plain words', () => {
     ['execution_error', 'permanent', 'The date 2020-01-01 is in the past'],
     ['execution_error', 'permanent', 'The requested resource has been permanently removed'],
     ['execution_error', 'permanent', 'Not Acceptable'],
+    // Replies of mail and file servers.
+    ['execution_error', 'transient', '451 4.3.0 Error: queue file write error'],
+    ['execution_error', 'transient', 'Message failed: 450 4.2.2 Mailbox over quota'],
+    ['execution_error', 'transient', '421 There are too many connections from your internet address.'],
+    ['execution_error', 'permanent', '530 Login incorrect.'],
+    ['execution_error', 'permanent', '554 5.7.1 Service unavailable; client host blocked'],
+    ['execution_error', 'permanent', '451 Unavailable For Legal Reasons'],
+    ['execution_error', 'transient', 'HTTP status: 530 Origin DNS error'],
     // Names, not faults.
     ['execution_error', 'permanent', 'File network.txt not found'],
     ['execution_error', 'permanent', 'Table "timeouts" does not exist'],

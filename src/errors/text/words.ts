@@ -12,7 +12,7 @@ export type Speaker = 'llm' | 'tool';
 export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
 
 /** A reply of SMTP's or FTP's that may go otherwise the next time, whatever else it says. */
-const PASSING = /\b4\d\d[ -]#?4\.\d\.\d|^4\.\d\.\d |(^|[:*"] ?)(42[156]|45[0-2])[ -]/;
+const PASSING = /\b4\d\d[ -]#?4\.\d\.\d|^4\.\d\.\d |(^|(?<!status|code)[:*"] ?)(42[156]|45[0-2])[ -]/;
 
 export const UNAUTHORIZED: RegExp = any(
   /\bauth ([a-z]{1,15} ){0,2}(error|fail|required|invalid)/,
@@ -64,7 +64,7 @@ const SETTINGS =
  */
 const ABOUT_INPUT = any(
   /unavailable (for purchase|between)\b/,
-  /\b5\d\d[ -]#?5\.\d\.\d|(^|[:*"] ?)5[35]\d[ -](?!bytes|rows|items|ms)/,
+  /\b5\d\d[ -]#?5\.\d\.\d|(^|(?<!status|code)[:*"] ?)5[35]\d[ -](?!bytes|rows|items|ms)/,
   /\bconnections (is|are) not (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
   /\bnot support(ed)?\b(?! (at this|right now|while|during|until|when))/,
   /FAILED (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
@@ -140,7 +140,7 @@ const LOST = any(
   /(stream|channel|session) BEEN (closed|interrupted|reset|aborted|dropped|broken)/,
   /unexpected (disconnect|clos(e|ure)|hang ?up|termination)|websocket connection/,
   /transport (is )?(clos(ed|ing)|error)|^(typeerror: )?terminated$/,
-  /(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
+  /(request|stream|response) ended (without|before|prematurely|unexpectedly)|\bload failed/,
   /network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
   /unexpected eof|\beof occurred|(^|: )eof$|incomplete ?(json segment|read|message|chunked)/,
 );
@@ -167,7 +167,7 @@ const UNAVAILABLE = any(
   /(\b(is|are|was|too|currently)|server|resource) busy\b|^busy\b|(is|are|be|currently) locked/,
   /(acquire|obtain|get|set) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) [a-z]{2,12}ing/,
-  /deadlock|could not serialize|write conflict/,
+  /deadlock|could not serialize|write conflict|concurrent (modif|updat)/,
   /\b(leader|primary|coordinator|quorum) BEEN not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|state|currently) (is )?(currently )?not available/,
@@ -185,7 +185,7 @@ const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|s
 const STATE = any(
   /\bby an?(other)? (different |concurrent |previous )?(transaction|process|request|session|thread|operation|upload|job|node|writer|update)\b/,
   /\b(cluster|node|replica|shard|partition|leader|generation|term|correlation|sequence) ([a-z]{1,10} )?mismatch\b/,
-  /\bin an? (invalid|bad|wrong|unexpected|inconsistent|unknown) state\b/,
+  /\bin an? [a-z]{1,20} state\b/,
   /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)/,
   /\bmatch (its|the|their) (crc|checksum|hash|digest)\b/,
   /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)( from| body|[^ a-z]|$)/,
@@ -223,7 +223,7 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20}( "|_[a-z])|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
   /\bno [a-z ]{1,30} (of type|for (this|that|"))/,
   /\bno (rows|results|records|matches)\b/,
@@ -254,7 +254,7 @@ const REJECTED = any(
 
 /** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
 const INPUT =
-  /^(?![^\n]*(could not|unable to|failed|occurred|while |cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param(eter)?s?|arg(ument)?s?|enum|constant|input(?!\/| stream)|specified|selected|(?<!(open|load|get|from) )url|traversal|fields?|column(?! \d)|integer|int|float|numeric|strings?|variables?|propert(y|ies)|attributes?|identifiers?|passwords?|user ?names?|characters?|[ps]r?[eu]ffix|syntax|format|expression|templates?|quota)\b/;
+  /^(?![^\n]*(could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param|arg(ument)?s?\b|enum|constant|input(?!\/| stream)|specif|select|allow|api.?key|valid|support|requir|pars(e|ing)|declar|instead|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|password|user ?name|character|prefix|suffix|syntax|format|expression|template|quota)/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
