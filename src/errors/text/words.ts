@@ -254,7 +254,7 @@ const REJECTED = any(
 
 /** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
 const INPUT =
-  /^(?![^\n]*(could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param|arg(ument)?s?\b|enum|constant|input(?!\/| stream)|specif|select|allow|api.?key|valid|support|requir|pars(e|ing)|declar|instead|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|password|user ?name|character|prefix|suffix|syntax|format|expression|template|quota)/;
+  /^(?![^\n]*(could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param|arg(ument)?s?\b|enum|constant|input(?!\/| stream)|specif|select|allow|api.?key|valid|support|requir|pars(e|ing)|declar|instead|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|character|prefix|suffix|syntax|format|expression|template|quota)/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
