@@ -236,6 +236,23 @@ describe('R-11.4 secrets inside texts', () => {
     quoted: 'token"is"',
     telegram: '1:AA',
     colon: 'a:',
+    entity: '&amp;',
+    entity2: '&quot;',
+    form: 'name="password"\r\n',
+    form2: 'name="key',
+    ldap: 'ldapsearch -',
+    ldap2: 'ldap',
+    registry: 'docker login ',
+    sshpass: 'sshpass -v ',
+    netrc: 'machine a login ',
+    netrc2: 'default login a ',
+    redis: 'AUTH ',
+    redis2: 'AUTH"a',
+    sql: 'identified by ',
+    sql2: 'password for ',
+    sql3: "password '",
+    cli: 'redis-cli -h ',
+    mongo: 'mongo',
   };
   it.each(Object.entries(HOSTILE))('R-11.4 a megabyte of %s takes under 50 ms', (_, part) => {
     const text = `token ${part.repeat(Math.ceil(2 ** 20 / part.length))}`;

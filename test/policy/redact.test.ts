@@ -275,13 +275,13 @@ describe('R-11.4 events', () => {
   });
 
   it.each([
-    [{ secrets: ['abc'] }, {}, 'redact.secrets must be a list of at most 256 texts of 4 to 4096 characters'],
+    [{ secrets: ['abc'] }, {}, 'redact.secrets must be a list of at most 1024 texts of 4 to 4096 characters'],
     [{ secrets: 'abcdef' }, {}, 'redact.secrets must be a list'],
     [{ secret: [] }, {}, 'redact has no option "secret"'],
     [
-      { secrets: Array.from({ length: 257 }, (_, n) => `secret${n}`) },
+      { secrets: Array.from({ length: 1025 }, (_, n) => `secret${n}`) },
       {},
-      'redact.secrets must be a list of at most 256 texts',
+      'redact.secrets must be a list of at most 1024 texts',
     ],
     [{ keys: [''] }, {}, 'redact.keys must be a list of names'],
     [{ also: 1 }, {}, 'redact.also must be a function, not number'],

@@ -34,7 +34,7 @@ const ISSUED = [
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT = new RegExp(
-  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|---- ?begin|@|otp|curl|hook|mysql|redis-|${ISSUED}`,
+  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|sess|sig|jwt|bearer|basic|connection|:\/\/|code=|eyj|---- ?begin|@|otp|\s--?[aupw]|hook|login|identified|${ISSUED}`,
   'i',
 );
 
@@ -44,7 +44,7 @@ export const KEYS_OF: string =
   'secret|service|shared|signing|ssh|storage|subscription)';
 
 /** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
-const NAME = `(?:${KEYS_OF}[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or[dt]|d)|passphrase|passcode|pwd|credential|sess(?:ion)?[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
+const NAME = `(?:${KEYS_OF}[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or[dt]|d)|passphrase|passcode|pwd|credential|sess(?:ion)?[-_. ]?id|connection[-_. ]?string|(?:(?<![a-z])|key|store)pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
 /** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
 const QUOTED = `(?:\\\\{1,8}["'][^"'\\\\]*(?:\\\\{1,8}["'])?|"(?:\\\\[\\s\\S]|[^"\\\\])*"?|'(?:\\\\[\\s\\S]|[^'\\\\])*'?)`;
 const LISTED = `\\[\\s{0,4}(?:${QUOTED}\\s{0,4},?\\s{0,4})+\\]?`;
@@ -69,10 +69,26 @@ const isWord = (text: string): boolean =>
 
 const isSpoken = (name: string): boolean => /^(?:secret|token|credential|pass\W)/i.test(name);
 
-/** Printable characters as JSON and addresses escape them, also several times over. */
-const ESCAPED = /\\{1,8}u00([2-6][\da-f]|7[\da-e])|%(?:25){0,4}([2-6][\da-f]|7[\da-e])|\\{1,8}(?=\/)/gi;
-
-type Replace = string | ((match: string, ...groups: string[]) => string);
+type Replace = string | ((match: string, ...groups: Array<string | undefined>) => string);
+const ENTITIES: Readonly<Record<string, string>> = {
+  quot: '"',
+  '#34': '"',
+  '#x22': '"',
+  apos: "'",
+  '#39': "'",
+  '#x27': "'",
+  lt: '<',
+  gt: '>',
+  amp: '&',
+};
+/** How JSON and addresses escape characters, and then HTML, also several times over. */
+const ESCAPES: ReadonlyArray<readonly [pattern: RegExp, meant: Exclude<Replace, string>]> = [
+  [
+    /\\{1,8}u([\da-f]{4})|%(?:25){0,4}([2-7][\da-f])|\\{1,8}(?=\/)/gi,
+    (_, json, url = json) => (url === undefined ? '' : String.fromCodePoint(Number.parseInt(url, 16))),
+  ],
+  [/&(?:amp;){0,4}([#\w]{2,5});/g, (match, name = '') => ENTITIES[name] ?? match],
+];
 const keepingFirst = `$1${REDACTED}`;
 
 /**
@@ -88,10 +104,11 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   ],
   [new RegExp(`((?:authorization|cookie)2?${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|[^\\r\\n]+)`, 'gi'), keepingFirst],
   [
-    /((?:[?&#;]|\b(?=otp|sess))(?:sig|signature|auth|otp|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
+    /((?:[?&#;]|\b(?=otp|sess))(?:sig(?:nature)?|auth|otp|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
     keepingFirst,
   ],
-  [new RegExp(`(${NAMED})(?:${LISTED}|${QUOTED}|${HELD})`, 'gi'), keepingFirst],
+  // Python says before a quote what is in it.
+  [new RegExp(`(${NAMED})(?:${LISTED}|[bu]?${QUOTED}|${HELD})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
   [
     new RegExp(`(${NAMED})(${BARE})`, 'gi'),
@@ -102,7 +119,7 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`),
   ],
   [
-    new RegExp(`(${NAME}\\W{1,4}(?:(?:is|was|of|provided|given|value)\\W{1,4}){0,2})([\\w\\-.~+/]{8,}=*)`, 'gi'),
+    new RegExp(`(${NAME}\\W{1,4}(?:(?:is|was|of|provided|given|value|b)\\W{1,4}){0,2})([\\w\\-.~+/]{8,}=*)`, 'gi'),
     // A short one is in quotes.
     (match, name = '', value = '') =>
       looksRandom(value) && (value.length > 15 || /["'`]$/.test(name)) ? `${name}${REDACTED}` : match,
@@ -114,9 +131,46 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   [
     new RegExp(
       String.raw`(\bcurl\b[^\n]{0,256}?\s--?(?:proxy-)?u(?:ser)?[\s="']{0,4}[^\s:"'/]{1,64}:|` +
-        String.raw`\b(?:mysql[^\n]{0,256}?\s-p|sshpass\s-p\s{0,4}|redis-cli\b[^\n]{0,256}?\s-a\s{1,4})|` +
+        String.raw`\b(?:mysql[^\n]{0,256}?\s-p|sshpass(?:\s-\S{1,32}){0,4}?\s-p\s{0,4}|` +
+        String.raw`redis-cli\b[^\n]{0,256}?\s-a\s{0,4})|` +
         String.raw`\/\/hooks\.[\w.-]{1,64}\/|webhook(?:s|b2)?\/(?=\S{0,128}?(?=[a-z_-]{0,64}\d)(?=[\d_-]{0,64}[a-z])[\w-]{16}))(?:${QUOTED}|[^\s"'<>]+)`,
       'gi',
+    ),
+    keepingFirst,
+  ],
+  // More commands, whose option may be a port in another one behind, and netrc.
+  [
+    new RegExp(
+      String.raw`\b(mariadb[^\n]{0,256}?\s-p|valkey-cli\b[^\n]{0,256}?\s-a\s{0,4}|` +
+        String.raw`(?:ldap[a-z]{3,8}\b[^\n;&|]{0,256}?\s-w|` +
+        String.raw`(?:ipmitool|mongo[a-z]{0,8}|(?:docker|podman|helm|az)\s[^\n;&|]{0,32}?\blogin)\b` +
+        String.raw`[^\n;&|]{0,256}?\s-p)\s{1,4}(?!-|\d{1,5}\b)|` +
+        String.raw`(?:machine\s{1,9}\S{1,99}|default)\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9})` +
+        String.raw`(?:${QUOTED}|[^\s"'<>]+)`,
+      'gi',
+    ),
+    keepingFirst,
+  ],
+  // SQL; in small letters it may be a sentence.
+  [
+    /((?:identified(?:\s\w{1,32}){0,3}?\sby|password(?:\sfor\s[^=\n]{1,128}=)?)[\s(]{1,4}["'])([^"']{1,256})/gi,
+    (match, name = '', value = '') => (looksRandom(value) || /BY|PASS/.test(name) ? name + REDACTED : match),
+  ],
+  // Redis, whose answers have words there.
+  [
+    new RegExp(
+      String.raw`(\bAUTH["'\s]{1,4}(?:[\w.@-]{1,64}["'\s]{1,4})?)` +
+        String.raw`(?=\S{0,64}?\d)(?=\S{0,64}?[a-z])(?!\S{0,64}?(?:[Aa]uth|oken|sha|md5))[^\s"']{6,}`,
+      'g',
+    ),
+    keepingFirst,
+  ],
+  // A field of a form.
+  [
+    new RegExp(
+      String.raw`(\bname=\W{1,9}[\w-]{0,32}?${NAME}[\s\S]{0,256}?(?:\r?\n|\\{1,8}r\\{1,8}n){2})` +
+        String.raw`.+?(?=\\{1,8}r\\{1,8}n|$)`,
+      'gim',
     ),
     keepingFirst,
   ],
@@ -176,7 +230,7 @@ const TOKEN = /[\w.~%+-]/;
  * Replaces each known value with the token that it stands in: of `ghp_<value><rest>` nothing may stay. Linear: it goes
  * on after each token.
  */
-const withoutKnown = (text: string, known: RegExp): string => {
+export const withoutKnown = (text: string, known: RegExp): string => {
   let clean = '';
   let done = 0;
   const isToken = (at: number): boolean => TOKEN.test(text.charAt(at));
@@ -192,6 +246,14 @@ const withoutKnown = (text: string, known: RegExp): string => {
   }
   return done === 0 ? text : clean + text.slice(done);
 };
+
+/** What a look for secrets leaves of a text: what hides one is shown without its escapes, anything else as it was. */
+export const searched = (text: string, scrub: (text: string) => string): string =>
+  ESCAPES.reduce((clean, [pattern, meant]) => {
+    const plain = visible(clean.replaceAll(pattern, meant));
+    const found = plain === clean ? clean : scrub(plain);
+    return found === plain ? clean : found;
+  }, scrub(text));
 
 /**
  * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, with the token they
@@ -216,15 +278,7 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
     if (known === undefined && HEX.test(text)) return text;
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
-    let clean = scrub(scanned);
-    const plain = clean.replaceAll(ESCAPED, (_, json?: string, url: string | undefined = json) =>
-      url === undefined ? '' : String.fromCodePoint(Number.parseInt(url, 16)),
-    );
-    // What hides a secret is shown without its escapes, and anything else as it was.
-    if (plain !== clean) {
-      const found = scrub(plain);
-      if (found !== plain) clean = found;
-    }
+    const clean = searched(scanned, scrub);
     if (clean === text && text.length <= SAFE_LENGTH_MAX) {
       if (safe.size >= SAFE_MAX) safe.clear();
       safe.add(text);

@@ -7,7 +7,7 @@ import { KEYS_OF, REDACTED, textRedactor } from './text.ts';
 
 /** What is taken out of every event, beside what looks like a secret by itself. */
 export interface RedactOptions {
-  /** Values that never appear, also URL-encoded and in base64. 4 to 4,096 characters each, 256 at most. */
+  /** Values that never appear, also URL-encoded and in base64. 4 to 4,096 characters each, 1,024 and 1 MiB at most. */
   readonly secrets?: readonly string[];
   /**
    * Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no
@@ -34,7 +34,9 @@ export type CaptureOptions = Readonly<Record<string, Capture>>;
 
 const SECRET_LENGTH_MIN = 4;
 export const SECRET_LENGTH_MAX = 4096;
-export const SECRETS_MAX = 256;
+export const SECRETS_MAX = 1024;
+/** Of all together. */
+export const SECRETS_LENGTH_MAX = 1_048_576;
 /** Limits on what is captured of one input or output: a trace is no archive. */
 const DEPTH_MAX = 8;
 const VALUES_MAX = 1000;
@@ -61,12 +63,15 @@ const checkList = (
 const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
   checkKeys('redact', redact, ['secrets', 'keys', 'also']);
   const { secrets = [], keys = [], also } = redact;
+  let left = SECRETS_LENGTH_MAX;
   // The value itself is not in the message.
   checkList(
     'redact.secrets',
     secrets,
-    ({ length }, place) => place < SECRETS_MAX && length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX,
-    `at most ${SECRETS_MAX} texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters`,
+    ({ length }, place) =>
+      place < SECRETS_MAX && length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX && (left -= length) >= 0,
+    `at most ${SECRETS_MAX} texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters, ${SECRETS_LENGTH_MAX} ` +
+      `in all, not ${secrets.length}; give fewer, or parts`,
   );
   checkList('redact.keys', keys, (name) => normal(name) !== '', 'names');
   if (also !== undefined && typeof also !== 'function')
