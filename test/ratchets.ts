@@ -15,7 +15,6 @@ export const ratchets: {
     'src/errors/code.ts': 324,
     'src/gateway/anthropic/answer.ts': 320,
     'src/gateway/anthropic/gateway.ts': 341,
-    'src/providers/rest.ts': 320,
     'test/agent/ai-sdk.test.ts': 308,
     'test/agent/loop.test.ts': 304,
     'test/call/cancel.test.ts': 400,

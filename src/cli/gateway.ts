@@ -13,7 +13,7 @@ import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';
 import { isManifest } from './plan/file-kind.ts';
 import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './arguments/gateway.ts';
-import { loadPlan } from './plan/file.ts';
+import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { Interrupted } from './run.ts';
 import { joined, secretsOf } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
@@ -38,22 +38,26 @@ type Close = () => Promise<unknown>;
 
 interface LoadedTools {
   readonly tools: readonly AnyTool[];
-  /** What their servers are given as secrets. */
-  readonly secrets: readonly string[];
   readonly close: Close;
+}
+
+/** A file that has been read. Nothing has been started. */
+interface ToolFile {
+  /** What its servers are given as secrets. */
+  readonly secrets: readonly string[];
+  readonly load: () => Promise<LoadedTools>;
 }
 
 const messageOf = (thrown: unknown): string => plain(thrown instanceof Error ? thrown.message : String(thrown));
 
-const planTools = async (path: string, runtime: Runtime): Promise<LoadedTools> => {
-  const loaded = await loadPlan(path);
+const planTools = async (loaded: LoadedPlan, runtime: Runtime): Promise<LoadedTools> => {
   const { file } = loaded;
   // All that it lists, beside what its turn uses.
   const nodes = [...(file.tools ?? []).map(({ id }) => ({ id: `tool:${id}`, tool: id })), ...file.turn.nodes];
   const used = usedTools({ ...file, turn: { ...file.turn, nodes } });
   const servers = await startServers([...new Set(used.map(({ server }) => server))], loaded, runtime);
   const { tools, problems } = bindTools(used, servers.providers, runtime);
-  if (problems.length === 0) return { tools, secrets: secretsOf(file.servers), close: servers.close };
+  if (problems.length === 0) return { tools, close: servers.close };
   await servers.close();
   throw loaded.refuse(problems);
 };
@@ -68,18 +72,20 @@ const manifestTools = async (
   const { readRestManifest, restProvider } = await import('../providers/rest.ts');
   try {
     const provider = restProvider(readRestManifest(text), { env, allow, runtime });
-    // The provider takes out its own.
-    return { tools: provider.tools, secrets: [], close: () => provider.close() };
+    return { tools: provider.tools, close: () => provider.close() };
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(`${path}: ${messageOf(error)}`, { cause: error });
     throw error;
   }
 };
 
-const toolsOf = async (path: string, command: GatewayCommand, context: GatewayContext): Promise<LoadedTools> => {
+const toolFile = async (path: string, command: GatewayCommand, context: GatewayContext): Promise<ToolFile> => {
   const text = await readFile(path, 'utf8').catch(() => '');
+  // Its provider takes out its own secrets.
+  if (isManifest(text)) return { secrets: [], load: () => manifestTools(path, text, command, context) };
   // What cannot be read is a plan that cannot.
-  return isManifest(text) ? manifestTools(path, text, command, context) : planTools(path, context.runtime);
+  const loaded = await loadPlan(path);
+  return { secrets: secretsOf(loaded.file.servers), load: () => planTools(loaded, context.runtime) };
 };
 
 interface RedisPackage {
@@ -125,9 +131,11 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 const serve = async (command: GatewayCommand, context: GatewayContext, closers: Close[]): Promise<number> => {
   const { stdout, stderr, runtime, signal } = context;
   const { upstream, toolPaths, maxTurns, rate, host, port, graceMs } = command;
+  const files = await Promise.all(toolPaths.map((path) => toolFile(path, command, context)));
+  const secrets = joined(...files.map((file) => file.secrets));
   const loaded: LoadedTools[] = [];
-  for (const path of toolPaths) {
-    const one = await toolsOf(path, command, context);
+  for (const file of files) {
+    const one = await file.load();
     loaded.push(one);
     closers.unshift(one.close);
     if (signal.aborted) throw new Interrupted('interrupted before the gateway listened');
@@ -139,7 +147,6 @@ const serve = async (command: GatewayCommand, context: GatewayContext, closers: 
     closers.unshift(redis.close);
     state = redis.state;
   }
-  const secrets = joined(...loaded.map((one) => one.secrets));
   const spillway = createSpillway({ tools, runtime, redact: { secrets } });
   closers.unshift(() => spillway.close());
   const logger = loggerOn(stderr, runtime);

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import type { Effects } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
+import { deeply, withoutSecrets } from '../policy/redact/known.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { isManifest } from './plan/file-kind.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { until } from './run.ts';
-import { secretsOf, withoutSecrets } from './plan/secrets.ts';
+import { secretsOf } from './plan/secrets.ts';
 import { startServers } from './plan/servers.ts';
 import { table } from './show/table.ts';
 import { styleOf, type Style } from './show/terminal.ts';
@@ -35,17 +36,14 @@ interface Listing {
 
 type InputSchema = Readonly<Record<string, unknown>>;
 
-/** A default or a description in it is a server's own text, too. */
-const schemaShown = (schema: InputSchema, shown: (text: string) => string): InputSchema =>
-  JSON.parse(shown(JSON.stringify(schema))) as InputSchema;
-
 const shownTool = (server: string, tool: AnyTool, names: readonly string[], shown = withoutSecrets([])): ShownTool => ({
   server,
   tool: tool.name.startsWith(`${server}.`) ? tool.name.slice(server.length + 1) : tool.name,
   names: [...names, tool.name],
   effects: tool.policy?.effects ?? 'mutating',
   ...(tool.description === undefined ? {} : { description: shown(tool.description) }),
-  ...(tool.inputJsonSchema === undefined ? {} : { inputSchema: schemaShown(tool.inputJsonSchema, shown) }),
+  // A default or a description in it is a server's own text, too.
+  ...(tool.inputJsonSchema === undefined ? {} : { inputSchema: deeply(tool.inputJsonSchema, shown) as InputSchema }),
 });
 
 /** A provider over MCP says what it left out, and what it cannot check. */

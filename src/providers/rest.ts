@@ -7,15 +7,14 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { toToolError } from '../errors/read-error.ts';
 import { mcpAborted } from '../errors/mcp.ts';
-import { read } from '../errors/structure.ts';
-import { MESSAGE_LENGTH_MAX } from '../errors/text/plain.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { createConnections, exchange, type Connections, type RestRequest } from './rest/exchange.ts';
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
+import { redactor, refusal, reworded, type Telling } from './rest/refusal.ts';
 import type { RestOperation } from './rest/operation.ts';
-import { guardedOperations, redactor, toolOf } from './rest/tool.ts';
+import { guardedOperations, toolOf } from './rest/tool.ts';
 import { ENCODINGS, partAt, readResponseBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
@@ -33,14 +32,6 @@ export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 
 /** What a tool's whole output may be; more is for a file, not for a model. */
 const RESPONSE_BYTES = 8 * 1024 * 1024;
-/** An error's body is read for its code, which stands at the beginning. */
-const ERROR_BYTES = 65_536;
-/**
- * How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them
- * into a timeout.
- */
-const ERROR_BODY_MS = 1_000;
-const SAFE_TEXT_MAX = 1_024;
 const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'tools', 'runtime'];
 
 /** What the manifest's requests may use and reach. */
@@ -77,12 +68,10 @@ export interface RestProviderOptions {
 }
 
 /** What the calls of a provider share. */
-interface Shared {
+interface Shared extends Telling {
   readonly guard: TargetGuard;
   readonly connections: Connections;
   readonly maxBytes: number;
-  readonly redact: (text: string) => string;
-  readonly runtime: Runtime;
 }
 
 const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInput => {
@@ -114,76 +103,6 @@ const requestOf = (operation: RestOperation, input: RestInput, context: ToolCont
   return { method, url, headers, forStrangers, body };
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
-
-/** The code that an error's body names, as providers of APIs write it. */
-const errorIn = (body: unknown): unknown => {
-  const inner = read(body, 'error');
-  if (typeof inner === 'object' && inner !== null) return inner;
-  // A sentence is no code.
-  return {
-    code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'),
-    type: read(body, 'type'),
-  };
-};
-
-/** The same error in other words. */
-const reworded = (error: ToolExecutionError, message: string, safeMessage?: string): ToolExecutionError => {
-  const { kind, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
-  const facts = { code, status, retryAfterMs, uncertain, executed, classification, worded, cause };
-  return new ToolExecutionError(kind, message, { ...facts, safeMessage });
-};
-
-/** The error with a text of the server's that the manifest lets a model read. */
-const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutionError => {
-  if (typeof said !== 'string' || said.trim() === '') return error;
-  return reworded(error, error.message, said.slice(0, SAFE_TEXT_MAX));
-};
-
-/** The error that an answer is whose status is not 2xx. */
-const refusal = async (
-  { errorAt, policy }: RestOperation,
-  response: IncomingMessage,
-  signal: AbortSignal,
-  { redact, runtime }: Shared,
-): Promise<ToolExecutionError> => {
-  const { statusCode: status = 0, statusMessage = '', headers } = response;
-  let text = '';
-  const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
-  try {
-    text = redact((await readResponseBody(response, ERROR_BYTES, signal, () => undefined)).toString());
-  } catch {
-    // Its status says enough.
-    if (signal.aborted) return mcpAborted(signal, true);
-  } finally {
-    late.unsubscribe();
-  }
-  const statusText = redact(statusMessage);
-  const body = parsed(text);
-  const cause = {
-    status,
-    statusText,
-    headers: { ...headers, 'set-cookie': undefined },
-    error: errorIn(body),
-    body: text.slice(0, MESSAGE_LENGTH_MAX),
-  };
-  if (status < 400 || status > 599)
-    return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
-  const read = toToolError(cause, 'http', () => runtime.wallNow());
-  // Where the answer is shown to a model, it is what the error says.
-  const error =
-    policy.show === 'errors' && text.trim() !== ''
-      ? reworded(read, `${read.message}: ${text.slice(0, MESSAGE_LENGTH_MAX)}`)
-      : read;
-  return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
-};
-
 const outputOf = async (
   operation: RestOperation,
   response: IncomingMessage,
@@ -211,7 +130,7 @@ const outputOf = async (
   return output;
 };
 
-const execute = async (
+const answerTo = async (
   operation: RestOperation,
   input: unknown,
   context: ToolContext,
@@ -221,12 +140,26 @@ const execute = async (
   const request = requestOf(operation, checkedInput(operation, input ?? {}), context);
   const response = await exchange(request, shared.connections, shared.guard, signal);
   try {
-    return await outputOf(operation, response, signal, context, shared);
+    return shared.redact(await outputOf(operation, response, signal, context, shared));
   } catch (error) {
     if (signal.aborted) throw mcpAborted(signal, true);
     if (error instanceof ToolExecutionError) throw error;
     const { message, code } = toToolError(error, 'http');
     throw new ToolExecutionError('transport_error', message, { code, uncertain: true, cause: error });
+  }
+};
+
+/** What came of a request. A service may repeat a secret anywhere: in its content type, in where it redirects to. */
+const execute = async (...call: Parameters<typeof answerTo>): Promise<unknown> => {
+  try {
+    return await answerTo(...call);
+  } catch (error) {
+    if (!(error instanceof ToolExecutionError)) throw error;
+    const { redact } = call[4];
+    const [message, safeMessage] = [redact(error.message), redact(error.safeMessage)];
+    throw message === error.message && safeMessage === error.safeMessage
+      ? error
+      : reworded(error, message, safeMessage);
   }
 };
 

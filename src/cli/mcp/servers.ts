@@ -3,6 +3,7 @@ import { mcpFileSchema, type GuardEntry, type McpFile } from '../../contract/for
 import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import { readYaml, type Problem } from '../../formats/yaml.ts';
 import { breakerOf, camelKeys, retryOf } from '../../policy/entry.ts';
+import { secretsIn, secretsInWords } from '../../policy/redact/named.ts';
 import type { McpProxyOptions, ProxiedServer, ProxiedToolPolicy } from '../../mcp-proxy/proxy.ts';
 import type { ServerPlace } from '../../mcp-proxy/launch.ts';
 import type { McpCommand } from '../arguments/mcp.ts';
@@ -11,7 +12,7 @@ import { UsageError } from '../arguments/usage.ts';
 import { readText, refusal, type PlanFileError } from '../plan/file.ts';
 import { remoteAt, remoteOf } from '../plan/remote.ts';
 import { launchOf } from '../plan/servers.ts';
-import { joined, secretsIn, secretsOf } from '../plan/secrets.ts';
+import { joined, secretsOf } from '../plan/secrets.ts';
 import { choices } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';
 
@@ -112,7 +113,9 @@ const secretsOfAll = (
   entries: Readonly<Record<string, ServerEntry>>,
   places: ReadonlyArray<{ readonly place: ServerPlace }>,
 ): readonly string[] => {
-  const passed = places.map(({ place }) => ('url' in place ? [] : secretsIn(place.env)));
+  const passed = places.map(({ place }) =>
+    'url' in place ? secretsInWords([place.url]) : [...secretsInWords(place.args), ...secretsIn(place.env)],
+  );
   return joined(secretsOf(entries), ...passed);
 };
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import { restManifestSchema, type RestManifest } from '../../contract/formats/rest-manifest.ts';
 import { TYPE_WORDS, readYaml, type Path, type Problem, type YamlKind } from '../../formats/yaml.ts';
+import { secretsIn, secretsInWords } from '../../policy/redact/named.ts';
 import { compileManifest, type RestOperation } from './operation.ts';
 import type { Variables } from './reference.ts';
 
@@ -181,6 +182,18 @@ export function readRestManifest(yamlText: string): RestManifest {
   return manifest;
 }
 
+/** A shorter one would also cross out ordinary words. */
+const SECRET_LENGTH_MIN = 4;
+
+/** The secrets that stand in the manifest itself; what is filled in by a call is none. */
+const writtenIn = ({ headers, tools }: RestManifest): readonly string[] => {
+  const places = [
+    ...secretsInWords(tools.map(({ url }) => url)),
+    ...[{ headers }, ...tools].flatMap((its) => secretsIn(its.headers)),
+  ];
+  return places.filter((secret) => !secret.includes('${'));
+};
+
 /** A manifest that can be used. */
 export interface CompiledManifest {
   readonly manifest: RestManifest;
@@ -210,5 +223,9 @@ export function compiledManifest(value: unknown, env: Readonly<Record<string, st
   };
   const { operations, problems } = compileManifest(manifest, variables);
   if (problems.length > 0) throw refusal(problems);
-  return { manifest, operations, secrets: [...secrets] };
+  return {
+    manifest,
+    operations,
+    secrets: [...secrets].filter(({ length }) => length >= SECRET_LENGTH_MIN).concat(writtenIn(manifest)),
+  };
 }

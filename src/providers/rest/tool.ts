@@ -3,14 +3,6 @@ import type { Tool, ToolContext } from '../../contract/tool.ts';
 import { checkOwnNames, policyOfOwn, type OwnTools } from '../own-tools.ts';
 import type { RestOperation } from './operation.ts';
 
-/** A shorter one would also cross out ordinary words. */
-const SECRET_LENGTH_MIN = 4;
-/** Crosses secrets out of a text. */
-export const redactor = (secrets: readonly string[]): ((text: string) => string) => {
-  const long = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
-  return (text) => long.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
-};
-
 /** An operation of a manifest as a layer takes it. */
 export const toolOf = (
   operation: RestOperation,

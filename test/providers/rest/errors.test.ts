@@ -60,7 +60,7 @@ describe('R-1.3 an answered status', () => {
       kind: 'execution_error',
       status: 422,
       message: 'HTTP 422 Unprocessable Entity',
-      safeMessage: 'limit must be below 100, [secret]',
+      safeMessage: 'limit must be below 100, [redacted]',
     });
     expect((await failure(make({ response: { error_at: 'error.code' } }).call())).safeMessage).toBeUndefined();
   });
@@ -74,7 +74,7 @@ describe('R-1.3 an answered status', () => {
       const { error } = await createSpillway({ providers: [provider] }).execute({ toolName: name, input: {} });
       return error?.modelText ?? '';
     };
-    const words = 'HTTP 422 Unprocessable Entity: {"errors":[{"field":"email","message":"is not valid, [secret]"}]}';
+    const words = 'HTTP 422 Unprocessable Entity: {"errors":[{"field":"email","message":"is not valid, [redacted]"}]}';
     for (const text of [await shown({ show: 'errors' }, {}), await shown({}, { show: 'errors' })])
       expect(text.endsWith(JSON.stringify(words))).toBe(true);
     expect(await shown({}, {})).toMatch(
@@ -215,7 +215,7 @@ it('R-11.4 no secret is in an error, though the server repeats it', async () => 
   const error = await failure(
     make({ headers: { authorization: 'Bearer ${env:KEY}' } }, { env: { KEY: secret } }).call(),
   );
-  expect(error.message).toBe('HTTP 403 No [secret]');
+  expect(error.message).toBe('HTTP 403 No [redacted]');
   expect(JSON.stringify([error, error.stack, error.cause])).not.toContain(secret);
   expect(server.seen.at(-1)?.headers.authorization).toContain(secret);
 });

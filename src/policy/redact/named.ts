@@ -1,0 +1,104 @@
+import { KEYS_OF, REDACTED } from './text.ts';
+import { SECRET_LENGTH_MAX, redactorOf } from './values.ts';
+
+type Values = Readonly<Record<string, string | undefined>>;
+
+/** A shorter one would take half of every text along. */
+const LENGTH_MIN = 6;
+/** What a header's value begins with that is no secret itself. */
+const SCHEME = /^(?:bearer|basic|token)\s+/i;
+/** Names of a shell's that only look as if: the folder that it is in. */
+const FOLDERS = /^(?:OLD)?PWD$/;
+
+const { value: shown } = redactorOf();
+
+/** How names of variables end that the redactor does not know: `GH_PAT`, `STRIPE_SK`, `DB_PW`. */
+const ENDS_AS_SECRET = /key$|(?:^|[_-])(?:pat|sk|pw|jwt|dsn)\d?$/i;
+
+/** Whether what a variable or a header is called says that its value is a secret. */
+const isSecretName = (name: string): boolean =>
+  !FOLDERS.test(name) &&
+  (ENDS_AS_SECRET.test(name) || Object.values(shown({ [name]: '' }) as object).includes(REDACTED));
+
+const bare = (value: string): string => value.replace(SCHEME, '').trim();
+
+/** A value as it stands in an address, and as it is meant. */
+const decoded = (written: string): readonly string[] => {
+  try {
+    return [written, decodeURIComponent(written)];
+  } catch {
+    return [written];
+  }
+};
+
+/** The passwords of addresses: `postgres://ann:p%40ss@db/shop`. */
+const passwordsIn = (value: string): readonly string[] =>
+  [...value.matchAll(/\b[a-z][\w+.-]{0,30}:\/\/[^\s/?#:]{0,256}:([^\s/?#]{1,512})@/gi)].flatMap(([, written = '']) =>
+    decoded(written),
+  );
+
+/** One that is longer than a secret may be is known in parts of about the same length. */
+const partsOf = (secret: string): readonly string[] => {
+  const count = Math.ceil(secret.length / SECRET_LENGTH_MAX);
+  const length = Math.ceil(secret.length / count);
+  return Array.from({ length: count }, (_, part) => secret.slice(part * length, (part + 1) * length));
+};
+
+const usable = (found: readonly string[]): readonly string[] => [
+  ...new Set(found.filter(({ length }) => length >= LENGTH_MIN).flatMap(partsOf)),
+];
+
+/** Of variables or headers, the values that are secrets by their names, and the passwords in addresses. */
+export const secretsIn = (values: Values = {}): readonly string[] =>
+  usable(
+    Object.entries(values).flatMap(([name, value = '']) => [
+      ...(isSecretName(name) ? [bare(value)] : []),
+      ...passwordsIn(value),
+    ]),
+  );
+
+/**
+ * How options and parameters end whose values are secrets. What only begins so says something of one: `--token-type`,
+ * `--key-file`, `--password-stdin`.
+ */
+const KEEPS = new RegExp(
+  `(?:secret|passw(?:or[dt]|d)|passphrase|passcode|pwd|credentials?|authorization|cookie|.token|${KEYS_OF}key)\\d?$`,
+);
+/** These are as often followed by a word that is none: `--auth required`, `--key createdAt`. */
+const MAY_KEEP = /(?:token|key|auth|jwt|otp|pat|sk|pw|pass|sig|signature|session)\d?$/;
+/** A path, a file or a reference: where a secret is, and not what it is. */
+const ELSEWHERE =
+  /^(?:(?:~|\.{1,2}|[/\\][\w.@~-]+)[/\\][\w.@~/\\-]*$|(?:env|file):|\$[{A-Z_]|\w+:\/\/)|\.(?:json|pem|key|crt)$/;
+
+const isSecretOption = (name: string, value: string): boolean => {
+  // Written as a variable, it is one.
+  if (/^[A-Z\d_]+$/.test(name)) return isSecretName(name);
+  const plain = name.toLowerCase().replaceAll(/[-_.]/g, '');
+  if (ELSEWHERE.test(value)) return false;
+  const isRandom = /\d/.test(value) && /[a-z]/i.test(value) ? value.length >= 8 : value.length >= 20;
+  return KEEPS.test(plain) || (isRandom && MAY_KEEP.test(plain));
+};
+
+const PAIR = /^\s*-{0,2}["']?([\w.-]{1,64})["']?\s*[=:]\s*([\s\S]+)$/;
+const DEPTH_MAX = 3;
+
+/** What names give values inside one word: `--api-key=x`, `API_KEY=x`, `X-Api-Key: x`, `?token=x&n=1`, JSON. */
+const pairsIn = (word: string, depth = 0): readonly string[] =>
+  [...new Set([word, ...word.split(/[?&#;,{}\n]/)])].flatMap((part) => {
+    const [, name = '', value = ''] = PAIR.exec(part) ?? [];
+    const plain = bare(value.trim().replaceAll(/^["']|["']$/g, ''));
+    const own = plain !== '' && isSecretOption(name, plain) ? decoded(plain) : [];
+    return name === '' || depth === DEPTH_MAX ? own : [...own, ...pairsIn(value, depth + 1)];
+  });
+
+/** Of the words of a command line, or an address, the values that names beside them say are secrets. */
+export const secretsInWords = (words: readonly string[] = []): readonly string[] =>
+  usable(
+    words.flatMap((word, index) => {
+      const [, option = ''] = /^--?([\w.-]{1,64})$/.exec(word) ?? [];
+      const next = words[index + 1] ?? '-';
+      const given = bare(next);
+      const own = option !== '' && !next.startsWith('-') && isSecretOption(option, given) ? [given] : [];
+      return [...own, ...pairsIn(word), ...passwordsIn(word)];
+    }),
+  );

@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http';
+import type { Runtime } from '../../contract/runtime.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { mcpAborted } from '../../errors/mcp.ts';
+import { toToolError } from '../../errors/read-error.ts';
+import { read } from '../../errors/structure.ts';
+import { MESSAGE_LENGTH_MAX } from '../../errors/text/plain.ts';
+import { deeply, withoutSecrets } from '../../policy/redact/known.ts';
+import type { RestOperation } from './operation.ts';
+import { partAt, readResponseBody, unusable } from './response.ts';
+
+/** An error's body is read for its code, which stands at the beginning. */
+const ERROR_BYTES = 65_536;
+/**
+ * How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them
+ * into a timeout.
+ */
+const ERROR_BODY_MS = 1_000;
+const SAFE_TEXT_MAX = 1_024;
+
+/** What is needed to tell of an answer. */
+export interface Telling {
+  /** A text, or a value with all its texts, without the manifest's secrets. */
+  readonly redact: <T>(told: T) => T;
+  readonly runtime: Runtime;
+}
+
+/** Takes secrets out of whatever a service answers. */
+export const redactor = (secrets: readonly string[]): Telling['redact'] => {
+  const shown = withoutSecrets(secrets);
+  return <T>(told: T): T => {
+    try {
+      return secrets.length === 0 ? told : (deeply(told, shown) as T);
+    } catch {
+      throw unusable('The answer is nested too deeply to be looked through for secrets');
+    }
+  };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The code that an error's body names, as providers of APIs write it. */
+const errorIn = (body: unknown): unknown => {
+  const inner = read(body, 'error');
+  if (typeof inner === 'object' && inner !== null) return inner;
+  // A sentence is no code.
+  return {
+    code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'),
+    type: read(body, 'type'),
+  };
+};
+
+/** The same error in other words. */
+export const reworded = (error: ToolExecutionError, message: string, safeMessage?: string): ToolExecutionError => {
+  const { kind, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
+  const facts = { code, status, retryAfterMs, uncertain, executed, classification, worded, cause };
+  return new ToolExecutionError(kind, message, { ...facts, safeMessage });
+};
+
+/** The error with a text of the server's that the manifest lets a model read. */
+const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutionError => {
+  if (typeof said !== 'string' || said.trim() === '') return error;
+  return reworded(error, error.message, said.slice(0, SAFE_TEXT_MAX));
+};
+
+/** The error that an answer is whose status is not 2xx. */
+export const refusal = async (
+  { errorAt, policy }: RestOperation,
+  response: IncomingMessage,
+  signal: AbortSignal,
+  { redact, runtime }: Telling,
+): Promise<ToolExecutionError> => {
+  const { statusCode: status = 0, statusMessage = '', headers } = response;
+  let text = '';
+  let body: unknown;
+  const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
+  try {
+    text = (await readResponseBody(response, ERROR_BYTES, signal, () => undefined)).toString();
+    const given = parsed(text);
+    body = redact(given);
+    // JSON hides what its texts say.
+    text = (body === given ? redact(text) : JSON.stringify(body)).slice(0, MESSAGE_LENGTH_MAX);
+  } catch {
+    // Its status says enough.
+    if (signal.aborted) return mcpAborted(signal, true);
+  } finally {
+    late.unsubscribe();
+  }
+  const statusText = redact(statusMessage);
+  const cause = {
+    status,
+    statusText,
+    headers: redact({ ...headers, 'set-cookie': undefined }),
+    error: errorIn(body),
+    body: text,
+  };
+  if (status < 400 || status > 599)
+    return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
+  const read = toToolError(cause, 'http', () => runtime.wallNow());
+  // Where the answer is shown to a model, it is what the error says.
+  const error = policy.show === 'errors' && text.trim() !== '' ? reworded(read, `${read.message}: ${text}`) : read;
+  return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
+};
