@@ -69,6 +69,8 @@ export interface RestProviderOptions {
 
 /** What the calls of a provider share. */
 interface Shared extends Telling {
+  /** An answer without credentials. */
+  readonly shown: Telling['redact'];
   readonly guard: TargetGuard;
   readonly connections: Connections;
   readonly maxBytes: number;
@@ -140,7 +142,7 @@ const answerTo = async (
   const request = requestOf(operation, checkedInput(operation, input ?? {}), context);
   const response = await exchange(request, shared.connections, shared.guard, signal);
   try {
-    return shared.redact(await outputOf(operation, response, signal, context, shared));
+    return shared.shown(await outputOf(operation, response, signal, context, shared));
   } catch (error) {
     if (signal.aborted) throw mcpAborted(signal, true);
     if (error instanceof ToolExecutionError) throw error;
@@ -199,6 +201,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
   const {
     manifest: { name },
     operations,
+    credentials,
     secrets,
   } = compiledManifest(manifest, env);
   const guarded = guardedOperations(name, operations, options);
@@ -208,6 +211,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
     connections: createConnections(ca),
     maxBytes: maxResponseBytes,
     redact: redactor(secrets),
+    shown: redactor(credentials),
     runtime,
   };
   const running = new Set<AbortController>();

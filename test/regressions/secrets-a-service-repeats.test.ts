@@ -89,6 +89,15 @@ describe('R-11.4 R-12.4 a secret of a manifest that its service repeats', () => 
     expect(await one.call()).toEqual(answer);
   });
 
+  it('R-11.4 what a variable holds that no name says is a secret is left in data, and not in a message', async () => {
+    await using one = oneTool(server.url, { headers: { 'x-stage': '${env:STAGE}' } }, { env: { STAGE: 'prod' } });
+    server.answer(json({ stage: 'production' }));
+    expect(await one.call()).toEqual({ stage: 'production' });
+    server.answer(json({ error: 'no prod' }, 422));
+    const cause: unknown = await one.call().catch((error: unknown) => (error as Error).cause);
+    expect(JSON.stringify(cause)).toContain('no [redacted]');
+  });
+
   it('R-11.4 one that is nested too deeply to be looked through is not told', async () => {
     server.answer(
       (_request, response) =>

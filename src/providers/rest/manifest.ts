@@ -185,20 +185,30 @@ export function readRestManifest(yamlText: string): RestManifest {
 /** A shorter one would also cross out ordinary words. */
 const SECRET_LENGTH_MIN = 4;
 
-/** The secrets that stand in the manifest itself; what is filled in by a call is none. */
-const writtenIn = ({ headers, tools }: RestManifest): readonly string[] => {
-  const places = [
-    ...secretsInWords(tools.map(({ url }) => url)),
-    ...[{ headers }, ...tools].flatMap((its) => secretsIn(its.headers)),
-  ];
-  return places.filter((secret) => !secret.includes('${'));
+/**
+ * What is a secret by the name of its header, parameter or variable: written into the manifest, or filled in from a
+ * variable. What is filled in by a call is none.
+ */
+const credentialsOf = ({ headers, tools }: RestManifest, variables: Variables): readonly string[] => {
+  const inHeaders = [{ headers }, ...tools].flatMap((its) => Object.entries(its.headers ?? {}));
+  const found = inHeaders.flatMap(([header, text]) => [
+    ...secretsIn({ [header]: text }),
+    ...[...text.matchAll(/\$\{env:(\w+)\}/g)].flatMap(([, name = '']) => {
+      const value = variables(name);
+      return secretsIn({ [header]: value, [name]: value });
+    }),
+  ]);
+  const all = [...found, ...secretsInWords(tools.map(({ url }) => url))];
+  return [...new Set(all.filter((secret) => !secret.includes('${')))];
 };
 
 /** A manifest that can be used. */
 export interface CompiledManifest {
   readonly manifest: RestManifest;
   readonly operations: readonly RestOperation[];
-  /** What no message may repeat. */
+  /** What no answer may repeat: others of its data may be the same as a variable. */
+  readonly credentials: readonly string[];
+  /** What no message may repeat: credentials, and whatever is in a variable. */
   readonly secrets: readonly string[];
 }
 
@@ -223,9 +233,7 @@ export function compiledManifest(value: unknown, env: Readonly<Record<string, st
   };
   const { operations, problems } = compileManifest(manifest, variables);
   if (problems.length > 0) throw refusal(problems);
-  return {
-    manifest,
-    operations,
-    secrets: [...secrets].filter(({ length }) => length >= SECRET_LENGTH_MIN).concat(writtenIn(manifest)),
-  };
+  const credentials = credentialsOf(manifest, variables);
+  const long = [...secrets].filter(({ length }) => length >= SECRET_LENGTH_MIN);
+  return { manifest, operations, credentials, secrets: [...new Set([...long, ...credentials])] };
 }
