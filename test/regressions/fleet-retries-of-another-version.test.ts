@@ -34,7 +34,7 @@ const moved = async (policy: ToolPolicy, more: Partial<AnyTool> = {}, isCertain 
   return { log, node: world.result('t')?.nodes[0] };
 };
 
-it('R-2.5 R-17.2 a retry of what may have taken effect is not made by a version that has the tool as mutating', async () => {
+it('R-2.5 R-17.2 what may have taken effect is not retried by a version that has the tool as mutating', async () => {
   const { log, node } = await moved({ effects: 'mutating' });
   expect(log).toStrictEqual(['A 1']);
   expect(node).toMatchObject({ state: 'failed', result: { error: { code: 'duplicate_in_flight', uncertain: true } } });
@@ -52,7 +52,7 @@ it('R-2.5 R-17.2 that version asks its verify, and goes by what it says', async 
   expect(await found(false)).toMatchObject({ log: ['A 1', 'B 2'], node: { result: { output: { content: 'paid' } } } });
 });
 
-it('R-17.2 it is made where that can do no harm: it only reads, its resource checks the key, or nothing had begun', async () => {
+it('R-17.2 it is retried where that does no harm: it reads, its resource checks the key, or nothing had begun', async () => {
   const made = ['A 1', 'B 2'];
   expect((await moved({ effects: 'read' })).log).toStrictEqual(made);
   expect((await moved({ effects: 'mutating', enforcesKey: true })).log).toStrictEqual(made);
