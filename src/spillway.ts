@@ -244,7 +244,10 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) =>
-      runnerOf(plan as Plan)(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
+      runnerOf(plan as Plan)(layer, plan as Plan, turnOptions, (turnSite, request, guarded) => {
+        const context = new CallContext(layer, turnSite, request);
+        return { context, outcome$: callOutcome(context, guarded) };
+      }) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,
     failures$: recovery.failures$,
     get droppedEvents() {

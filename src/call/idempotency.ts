@@ -230,7 +230,7 @@ const heldBack = (keyed: KeyedCall, source: Observable<CallOutcome>, record: Rec
     }),
   );
 
-/** What its caller gets, now that it is known what became of the record. */
+/** What its caller gets, now that it is known what became of the record; a key given back has none to tell of. */
 const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
   const { context } = keyed;
   if (became === 'recorded') {

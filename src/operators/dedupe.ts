@@ -135,7 +135,7 @@ const replayOf = <T>({ state, payload, error }: DedupeRecord): Observable<T> => 
 
 type End = Exclude<ObservableNotification<unknown>, { readonly kind: 'N' }>;
 
-const endedBy = (end: End, values: readonly unknown[], settings: Settings): DedupeOutcome => {
+const outcomeOf = (end: End, values: readonly unknown[], settings: Settings): DedupeOutcome => {
   if (end.kind === 'C') return doneOf(values, settings);
   const error = toToolExecutionError(end.error, () => settings.runtime.wallNow());
   return failed(error, settings.failedTtlMs, classify(error).classification === 'permanent');
@@ -161,6 +161,7 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
     terms: { store, runtime, leaseMs, storeTimeoutMs, hasOwnId: true, mode, global: true, neverTwice: false },
     // An operator has no trace.
     tell: () => undefined,
+    // Without a lease nothing is recorded, and a stream may have no end.
     begins: ({ lease }) => {
       isKept = lease !== undefined;
     },
@@ -172,7 +173,7 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
         concatMap((notification) => {
           if (notification.kind !== 'N')
             return record(
-              () => endedBy(notification, values, settings),
+              () => outcomeOf(notification, values, settings),
               () => of(notification),
             );
           if (isKept) values.push(notification.value);

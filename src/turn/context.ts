@@ -4,9 +4,8 @@ import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { Plan, TurnResult } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
-import { callOutcome } from '../call/pipe.ts';
-import { CallContext } from '../call/context.ts';
-import type { CallSite } from '../call/context.ts';
+import type { CallContext, CallSite } from '../call/context.ts';
+import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import type { SettledNode } from './harvest.ts';
 import { nodeAt } from './plan-node.ts';
@@ -19,6 +18,16 @@ import { tracePartOf, type TracePart } from '../policy/trace-part.ts';
 import { Saga } from '../saga/saga.ts';
 import { withoutKeys } from '../saga/shown.ts';
 import { given } from '../policy/check.ts';
+
+/**
+ * Makes a call of the layer's. It is the layer's own copy of the package that does, also where the plan is another's:
+ * who waits for a key in this process is known to one copy.
+ */
+export type MakeCall = (
+  site: CallSite,
+  request: Call,
+  guarded: GuardedTool | undefined,
+) => { readonly context: CallContext; readonly outcome$: Observable<CallOutcome> };
 
 /** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
 export class TurnContext {
@@ -46,10 +55,11 @@ export class TurnContext {
   isLeft = false;
   readonly #subscriber: Subscriber<TurnEvent>;
   readonly #report: (event: TraceEvent) => void;
+  readonly #make: MakeCall;
   /** By index: the calls that have not settled. Not a Map, for the reason that `RunningCalls` gives. */
   #running: Array<CallContext | undefined> = [];
 
-  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, options: TurnOptions) {
+  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, options: TurnOptions, make: MakeCall) {
     const { session, actor, tenant, journal, turnId = journal?.turnId } = options;
     const { runtime } = layer;
     this.layer = layer;
@@ -61,6 +71,7 @@ export class TurnContext {
     this.timeoutMs = plan.options.timeoutMs ?? TURN_TIMEOUT_MS;
     this.usedDefault = plan.nodes.map(() => false);
     this.#subscriber = subscriber;
+    this.#make = make;
     this.#report =
       journal === undefined
         ? (event) => subscriber.next(event as TurnEvent)
@@ -145,9 +156,10 @@ export class TurnContext {
    */
   call(index: number, request: Call): Observable<{ readonly outcome: CallOutcome; readonly executed: boolean }> {
     const { tool } = nodeAt(this.plan, index);
-    const context = new CallContext(this.layer, this.site, request);
+    const guarded = typeof tool === 'string' ? undefined : this.layer.registry.of(tool);
+    const { context, outcome$ } = this.#make(this.site, request, guarded);
     this.#running[index] = context;
-    return callOutcome(context, typeof tool === 'string' ? undefined : this.layer.registry.of(tool)).pipe(
+    return outcome$.pipe(
       filter(() => this.#running[index] === context),
       map((outcome) => {
         this.#running[index] = undefined;

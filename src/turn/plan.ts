@@ -265,7 +265,7 @@ interface PlanFactory {
  *   .call('hotels', hotels, { city: 'Tokyo' }, { optional: true })
  *   .call('book', book, ({ flights }) => ({ flight: flights.id }), { needs: ['flights'] });
  */
-export const plan: PlanFactory = Object.assign(
+export const plan: PlanFactory = /* @__PURE__ */ Object.assign(
   (options: PlanOptions = {}) => builder<Readonly<Record<never, never>>>([], options),
   {
     from: (nodes: readonly PlanNode[], options: PlanOptions = {}): Plan => compile([...nodes], options),

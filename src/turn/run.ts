@@ -31,7 +31,7 @@ import type { ReadyNode } from './node.ts';
 import { given } from '../policy/check.ts';
 import { leave, left, takenOver } from './leaving.ts';
 import { nameOf } from './plan-node.ts';
-import { TurnContext } from './context.ts';
+import { TurnContext, type MakeCall } from './context.ts';
 import { toldOf } from '../policy/trace-part.ts';
 import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
@@ -157,9 +157,9 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
  * ```
  */
-export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
+export function runTurn(layer: Layer, plan: Plan, options: TurnOptions, make: MakeCall): Observable<TurnEvent> {
   const { fleet } = options;
-  return fleet === undefined ? turnHere(layer, plan, options) : elsewhere(layer, plan, { ...options, fleet });
+  return fleet === undefined ? turnHere(layer, plan, options, make) : elsewhere(layer, plan, { ...options, fleet });
 }
 
 const elsewhere = (
@@ -168,11 +168,11 @@ const elsewhere = (
   { signal, journal: _, ...options }: TurnOptions & { readonly fleet: FleetPort },
 ): Observable<TurnEvent> => turnElsewhere({ ...options, aborted$: aborted(signal) }, plan, runtime);
 
-const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<TurnEvent> =>
+const turnHere = (layer: Layer, plan: Plan, options: TurnOptions, make: MakeCall): Observable<TurnEvent> =>
   new Observable((subscriber) => {
     // A tool that the plan brings along is checked as a registered one is: before anything runs.
     for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
-    const turn = new TurnContext(layer, plan, subscriber, options);
+    const turn = new TurnContext(layer, plan, subscriber, options, make);
     const outcomes = plan.nodes.map(() => new AsyncSubject<SettledNode>());
     // Apart from what listens to them: at the deadline calls can go on that nobody waits for.
     const connections: Subscription[] = [];

@@ -14,7 +14,8 @@ export const runnerOf = (plan: Plan): typeof runTurn => {
   const run = (plan as Partial<RunnablePlan> | undefined)?.[RUN];
   if (run === undefined)
     throw new RangeError(
-      `a turn needs a plan that plan() or plan.from() made, not ${Object.prototype.toString.call(plan)}`,
+      'a turn needs a plan as plan() made it, not a copy through JSON or structuredClone: ' +
+        'make it anew, with plan.from(nodes, options)',
     );
   return run;
 };

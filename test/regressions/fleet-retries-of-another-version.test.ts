@@ -52,7 +52,7 @@ it('R-2.5 R-17.2 that version asks its verify, and goes by what it says', async 
   expect(await found(false)).toMatchObject({ log: ['A 1', 'B 2'], node: { result: { output: { content: 'paid' } } } });
 });
 
-it('R-17.2 it is retried where that does no harm: it reads, its resource checks the key, or nothing had begun', async () => {
+it('R-17.2 it is retried where that does no harm: a read, a key that is checked, nothing begun', async () => {
   const made = ['A 1', 'B 2'];
   expect((await moved({ effects: 'read' })).log).toStrictEqual(made);
   expect((await moved({ effects: 'mutating', enforcesKey: true })).log).toStrictEqual(made);

@@ -195,13 +195,22 @@ describe('R-5.1 what runs a turn comes with its plan', () => {
     expect(settled).toMatchObject({ type: 'settled', result: { status: 'completed', values: { it: '3' } } });
   });
 
-  it('an object that no plan() made is refused by name, and nothing runs', () => {
-    const { nodes, options, needs, dependents } = plan().call('it', b, { total: 3 });
-    const byHand: readonly unknown[] = [{ nodes, options, needs, dependents }, null, undefined, 'trip'];
-    for (const given of byHand)
-      expect(() => createSpillway().turn(given as Plan)).toThrow(
-        /^a turn needs a plan that plan\(\) or plan\.from\(\) made, not \[object (?:Object|Null|Undefined|String)\]$/,
+  it('a copy that lost it is refused with what to do, and runs as that says', async () => {
+    const trip = plan().call('it', b, { total: 3 });
+    const { nodes, options, needs, dependents } = trip;
+    const copies: readonly unknown[] = [
+      { nodes, options, needs, dependents },
+      JSON.parse('{}'),
+      null,
+      undefined,
+      'trip',
+    ];
+    for (const copy of copies)
+      expect(() => createSpillway().turn(copy as Plan)).toThrow(
+        /^a turn needs a plan as plan\(\) made it, .* make it anew, with plan\.from\(nodes, options\)$/,
       );
+    const settled = await lastValueFrom(createSpillway().turn(plan.from(nodes, options)));
+    expect(settled).toMatchObject({ result: { values: { it: '3' } } });
   });
 });
 

@@ -21,9 +21,9 @@ import type { Recording } from './outcome-record.ts';
 export type RunRecord = Recording | 'released' | 'unprotected';
 
 /**
- * Puts an outcome into the record of a run, or gives the key back where there is none, and goes on with what follows
- * from what became of that. The outcome is asked for only while the key is held; both are functions, so that a record
- * that is written at once costs no stream of its own.
+ * Puts an outcome into the record of a run, or gives the key back where there is none, and goes on with `follow`. The
+ * outcome is asked for only while the key is held. What follows is a function and no operator: a record that is written
+ * at once costs no stream of its own.
  */
 export type Recorder = <R>(
   outcome: () => DedupeOutcome | undefined,
@@ -97,7 +97,7 @@ const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Leas
   const record = recorderOf(run, lease);
   const recorded$ = run.recorded(source, record);
   if (lease === undefined) return recorded$;
-  // As `startWith` would, without the streams that it joins: most work is over before its lease needs watching.
+  // `startWith` by hand, without the streams that it joins. Who has left by then watches no lease.
   const work$ = new Observable<Observable<T>>((subscriber) => {
     subscriber.next(recorded$);
     if (subscriber.closed) return;

@@ -112,6 +112,7 @@ const inquire = (begun: Omit<Inquiry, 'isAsking' | 'pause$' | 'pollMs'>): Observ
       stayWith(inquiry, undefined);
       nothingRuns(inquiry);
     });
+    if (subscriber.closed) return;
     defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
       .pipe(
         repeat({ delay: () => inquiry.pause$ }),

@@ -3,7 +3,7 @@ type Rule = readonly [fits: (value: unknown) => boolean, what: string];
 /** A list, which is gone through for each answer. */
 type Members = ReadonlyArray<readonly [name: string, rule: Rule]>;
 
-const members = (rules: Readonly<Record<string, Rule>>): Members => Object.entries(rules);
+const members = (named: Readonly<Record<string, Rule>>): Members => Object.entries(named);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -59,9 +59,9 @@ const named = (value: unknown): string => {
   return isObject(value) ? 'an object' : String(value);
 };
 
-const problemIn = (value: unknown, rules: Members, path: string): string | undefined => {
+const problemIn = (value: unknown, expected: Members, path: string): string | undefined => {
   if (!isObject(value)) return `${path} is ${named(value)}, not an object`;
-  for (const [name, [fits, what]] of rules) {
+  for (const [name, [fits, what]] of expected) {
     if (!fits(value[name])) return `${path}.${name} is ${named(value[name])}, not ${what}`;
   }
   return undefined;
@@ -87,9 +87,9 @@ export function recordProblem(record: unknown, path = 'the record'): string | un
 }
 
 const ofReading =
-  (rules: Members) =>
+  (expected: Members) =>
   (answer: unknown): string | undefined =>
-    problemIn(answer, rules, 'the answer') ??
+    problemIn(answer, expected, 'the answer') ??
     recordProblem((answer as { readonly record?: unknown }).record, 'its record');
 
 const readingProblem = ofReading(members({ atMs: TIME }));
