@@ -132,6 +132,9 @@ describe('R-9.6 renewals over a slow store', () => {
     expect(await answered(runtime, first)).toMatchObject({ status: 'success', fromCache: true });
     expect(await second).toMatchObject({ status: 'success', fromCache: false });
     expect([late.begun.length, prompt.begun.length]).toEqual([0, 1]);
+    // It never had the key, and so has none to lose.
+    expect(late.steps()).not.toContain('claimed');
+    expect(late.steps()).toContain('replayed');
   });
 
   it('R-9.6 a store that always takes longer than a lease runs nothing, says so, and keeps no key', async () => {
