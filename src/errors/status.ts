@@ -1,4 +1,5 @@
 import type { Classification, ToolErrorKind } from '../contract/error-kind.ts';
+import { FINAL_REPLY, PASSING_REPLY } from './text/reply.ts';
 import type { Sense } from './text/sense.ts';
 
 /** Sources: SI 1.1 and 1.2, CLAW 1.4, and 529, Anthropic's "overloaded". */
@@ -91,19 +92,12 @@ const STATED = [
   /\b(?:returned|responded with|answered(?: with)?|response:?|error|failed:|failed with|status of)(?: an?| http| status| code| error){0,3}:? ([45]\d\d)\b(?! (?:rows|items|results|records|entries|bytes|ms)\b)/,
 ] as const;
 
-/**
- * A reply of SMTP's or FTP's, `451 4.3.0 Try again`, `550 No such file`: its number is no status of HTTP, unless HTTP's
- * own reason follows (misdirected, upgrade, unavailable for legal reasons).
- */
-const REPLY =
-  /\b([45])\d\d[ -]#?\1\.\d\.\d|(?:^|(?<!status|code)[:*"] ?)(?:42[16]|45[0-2]|5[35]\d)[ -](?!mis|upg|unav)/;
-
 /** A number and the reason that belongs to it: `404 Not Found`, `[503 Service Unavailable]`, `401 Client Error`. */
 const REASONED = /\b([45]\d\d)\b[^a-z\d]{1,3}([a-z -]{4,24})/g;
 
 /** The status that a text in lower case states, if it does. */
 export function statusInText(text: string): number | undefined {
-  if (REPLY.test(text)) return undefined;
+  if (PASSING_REPLY.test(text) || FINAL_REPLY.test(text)) return undefined;
   for (const pattern of STATED) {
     const digits = pattern.exec(text)?.[1];
     if (digits !== undefined) return Number(digits);

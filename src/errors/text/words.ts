@@ -1,5 +1,6 @@
 import { any } from './any.ts';
 import { FORMS_OF_INPUT } from './forms.ts';
+import { FINAL_REPLY, PASSING_REPLY } from './reply.ts';
 import type { Sense } from './sense.ts';
 
 /** What a text that matches says. */
@@ -11,20 +12,17 @@ export type Speaker = 'llm' | 'tool';
 /** A quota counted by the minute, or one with a wait, fills again: it is a rate limit. */
 export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
 
-/** A reply of SMTP's or FTP's that may go otherwise the next time, whatever else it says. */
-const PASSING = /\b4\d\d[ -]#?4\.\d\.\d|^4\.\d\.\d |(^|(?<!status|code)[:*"] ?)(42[156]|45[0-2])[ -]/;
-
 export const UNAUTHORIZED: RegExp = any(
   /\bauth ([a-z]{1,15} ){0,2}(error|fail|required|invalid)/,
   /(un|not )(be )?authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
   // A service of authentication can fail like any other.
   /(?<!message |temporary )authenticat(ion|e)(?! (service|server|provider|endpoint)s? | (is )?already| in progress)/,
-  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,20} ){0,3}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
+  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno WORDS (permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot (the )?(owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|secret|subscription key|signature|jwt)/,
   /api[ _-]?key BEEN (not (valid|found)|invalid|missing|required|expired|disabled|revoked)/,
   /no api[ _-]?key|(no|missing)( [a-z]{1,12})? credentials/,
-  /FAILED (load|locate|find|resolve) ([a-z]{1,20} ){0,3}credentials/,
+  /FAILED (load|locate|find|resolve) WORDS credentials/,
   /\b(token|session|jwt|credentials?|password|login|secret|signature)( (provided|included in the request))? BEEN (expired|revoked|rejected|invalid|malformed)/,
   /expired.?token/,
   /\b(token|oauth|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)/,
@@ -55,39 +53,32 @@ export const QUOTA: RegExp = any(
   /\bcard BEEN (reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
 );
 
-const SETTINGS =
-  'time.?out|time.?limit|deadline|rate.?limit|throttl(e|ing)|back.?off|concurrency|keep.?alive|network|quota|retry|retries|dns|tls|ssl';
-
 /**
  * What speaks of the input by the name of a fault: `timeout must be positive`, `Network "x" not found`. Asked before
  * the faults.
  */
 const ABOUT_INPUT = any(
   /unavailable (for purchase|between)\b/,
-  /\b5\d\d[ -]#?5\.\d\.\d|(^|(?<!status|code)[:*"] ?)5[35]\d[ -](?!bytes|rows|items|ms)/,
+  FINAL_REPLY,
   /\bconnections (is|are) not (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
   /\bnot support(ed)?\b(?! (at this|right now|while|during|until|when))/,
   /FAILED (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
   // Told what to change before the next try: what was given does not do.
-  /\b(?<!can )(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
+  /\b(?<!can )(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?!.{0,80}(connection|network|server|service|status)).{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
   /\b(module|package|library|binary|extension|plugin|driver)s? BEEN (not (available|installed)|missing)/,
   /no overload matches/,
   /validation (error|fail)/,
-  new RegExp(
-    `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|FAILED (parse|convert|cast))( required)? ['"\`]?(m(ax|in)[_-]?)?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
-  ),
-  new RegExp(
-    `\\b[a-z]{0,20}(${SETTINGS})([^\\n.:;]|\\.\\d|: -?\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|ha(s|ve) to be|out of range|too (long|large|small|short|big|high|low)|cannot (both )?be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
-  ),
+  /(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|FAILED (parse|convert|cast))( required)? ['"`]?(m(ax|in)[_-]?)?(value|option|argument|param|field|property|key|setting|flag|config|SETTINGS)/,
+  /\b[a-z]{0,20}(SETTINGS)([^\n.:;]|\.\d|: -?\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\b)|ha(s|ve) to be|out of range|too (long|large|small|short|big|high|low)|cannot (both )?be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))/,
   /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does not exist|already exists|is not defined)/,
 );
 
 const RATE_LIMITED = any(
-  /\bonly [^\n]{1,40} after \d/,
-  /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
-  /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
-  /\b([a-z]{2,20}s|limit[^\n]{0,40}) per [a-z]{0,5}_?(second|minute|min|hour)/,
+  /\bonly .{1,40} after \d/,
+  /\b(rate|frequency|traffic) .{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
+  /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t).{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
+  /\b([a-z]{2,20}s|limit.{0,40}) per [a-z]{0,5}_?(second|minute|min|hour)/,
 );
 
 const UNTRUSTED = any(
@@ -100,12 +91,12 @@ const TIMED_OUT = any(
   /timed?.?out|econnaborted|deadline.?BEEN (exceeded|expired|passed|reached|exhausted|elapsed)/,
   /(took|taking) too long|took longer than/,
   /time.?limit|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded/,
-  /exceeded [^\n]{0,30}\b(seconds|minutes|milliseconds)\b/,
+  /exceeded .{0,30}\b(seconds|minutes|milliseconds)\b/,
   /exceed(ed|s) (the |its |their )?((max|maximum|allowed|allotted|configured) ){1,3}([a-z]{1,12} )?(time|duration|runtime)\b/,
   /(did not|does not|failed to) (respond|reply|answer)|not responding/,
-  /no (response|answer|reply) (from [^\n]{1,40} )?(in|within|after)\b/,
+  /no (response|answer|reply) (from .{1,40} )?(in|within|after)\b/,
   /(did not|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b/,
-  /no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
+  /no (tokens?|data|bytes|output|progress|activity|heartbeat).{0,20} (for|in|within) \d/,
   /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|\btoo slow\b/,
   /\bstalled\b/,
 );
@@ -125,8 +116,8 @@ const CANCELED = any(
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,20} ){0,3}host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier|action|"x" given))/,
-  /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
+  /name resolution|name or service not known|\bunknown WORDS host\b(?! [a-z])|host(name)? (BEEN not found|could not be found)|nodename nor servname|no such host|FAILED (resolve|look up) (?!to an? |(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier|action|"x" given))/,
+  /\bconnect(ion)?.{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /FAILED (be )?(connect(?!ed)|make an? connection|establish|reach(?!ed the)|contact|communicate)/,
 );
@@ -149,14 +140,12 @@ const LOST = any(
 const GONE =
   /(?<!\b(node|pod|server|host|worker|replica) )\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired|archived)\b(?! (on|by) another)|\bpermanently\b|no longer|in your (country|region|plan)/;
 
-const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
-
 const UNAVAILABLE = any(
   /\bshut(ting)? ?down\b|\bin process\b|\btoo old\b/,
   /\bnot yet (?!supported|implemented|allowed|permitted|available (in|for))/,
-  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bslower than\b/,
+  /\b(buffer|queue|backlog|heap|pool|memory)\b.{0,20} exceeded|\bslower than\b/,
   /\bbytes (expected|remaining)\b/,
-  /\b(hit|reached|exceed(s|ed)?|too many) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued|outstanding)\b/,
+  /\b(hit|reached|exceed(s|ed)?|too many) .{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued|outstanding)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} BEEN (reached|exceeded)/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b/,
   /\b(connection|pool) (is )?not available\b/,
@@ -175,18 +164,12 @@ const UNAVAILABLE = any(
   /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
 );
 
-/**
- * What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none
- * of what was asked for.
- */
-const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|sentinel|shard|partition|stream|socket|channel|pool|buffer|lock|thread|handshake|resolver|peer|target|listener|responder|cluster|daemon|proxy|gateway`;
-
 /** A state of the service in the words of a refusal. Asked before the refusals. */
 const STATE = any(
   /\bby an?(other)? (different |concurrent |previous )?(transaction|process|request|session|thread|operation|upload|job|node|writer|update)\b/,
   /\b(cluster|node|replica|shard|partition|leader|generation|term|correlation|sequence) ([a-z]{1,10} )?mismatch\b/,
   /\bin an? [a-z]{1,20} state\b/,
-  /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)/,
+  /\b(response|reply|answer) .{0,30}(understand|understood|interpret)/,
   /\bmatch (its|the|their) (crc|checksum|hash|digest)\b/,
   /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)( from| body|[^ a-z]|$)/,
   /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does) not (include|contain|return|send)/,
@@ -196,19 +179,11 @@ const STATE = any(
   /\b(checksum|hash|digest|crc|length|size|sum)s? (do|did|does) not match|\b(response|reply|answer)( body| content)? BEEN (empty|blank)/,
   /(?<!did |can)not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
-  new RegExp(
-    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found|found (that|with|matching)))`,
-  ),
-  new RegExp(
-    `FAILED (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
-  ),
-  new RegExp(`\\b(${PARTS})s? (is|are|was|were) (inactive|absent|lagging)`),
-  new RegExp(
-    `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not| no longer)( been)? (?!found|supported|implemented|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
-  ),
-  new RegExp(
-    `FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate|check out) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
-  ),
+  /\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(PARTS)s?\b(?! (named|called|with|matching|specified|given|provided|supplied|configured|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found|found (that|with|matching)))/,
+  /FAILED (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(PARTS)s? not found/,
+  /\b(PARTS)s? (is|are|was|were) (inactive|absent|lagging)/,
+  /\b(PARTS)s? (is|are|was|were|has|have|had)( not| no longer)( been)? (?!found|supported|implemented|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)/,
+  /FAILED (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate|check out) ([a-z-]{1,20} ){0,4}(PARTS|process|connection|memory)s?\b(?! (named|called|with|"))/,
   /(invalid|bad|failed( its| the)?( crc)?) checksum|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown\b(?! [a-z])|returned (an? )?(invalid|malformed)|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
   /\bmax(imum)?( number of| allowed)? (concurrent|open|retries|retry|attempts|connections|clients|sessions|applications|processes|jobs|call stack|redirects)/,
@@ -223,22 +198,22 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?(be )?found|no.?such|non-?existent|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20}( "|_[a-z])|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?(be )?found|no.?such|non-?existent|\bno WORDS (named|called|titled|found|exists?|match(e[sd])?|matching|registered|defined)\b|\bno [a-z-]{1,20}( "|_[a-z])|\bno [^\n.:]{1,60} found\b|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload|rule|target) (for|to)\b/,
   /\bno [a-z ]{1,30} (of type|for (this|that|"))/,
   /\bno (rows|results|records|matches)\b/,
   /match(es|ed)? no(thing)? /,
-  /\bun(known|handled|recogni[sz]ed|declared|registered|allocated|assigned)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (known|defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
-  /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|\bdirectory\b[^\n]{0,80}file exists/,
+  /\bun(known|recogni[sz]ed|declared|registered|allocated(?! s))\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (known|defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
+  /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|(^|\b(directory|mkdir|open)\b.{0,80})file exists/,
   // Invalid or malformed input.
-  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|incomplete (command|address)|(command|address) incomplete|\ban? null [a-z]|\bincorrect|\bun(?!avail|reach|st|us|recover|deliver)[a-z]{3,12}able\b|not correct\b|validati(on|ng)|syntax|(?<!ing )schema/,
+  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|incomplete (command|address)|(command|address) incomplete|\ban? null [a-z]|\bincorrect|\bun(?!avail|reach|st|us|recover|deliver|schedul|routa)[a-z]{3,12}able\b|not correct\b|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
-  /\bbad ([a-z]{1,20} ){0,3}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version|config|line)/,
+  /\bbad WORDS (request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version|config|line)/,
   /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not json|cast error|conversion (failed|error)|\berror [a-z ]{0,20}pars|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
-  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (ensure that|provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
-  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|do(es)? not (?!(have (enough|been|to|recent|current|[a-z ]{1,25}(online|ready|running|available)|sufficient (?!perm|priv|right|access|role))|respond|repl|answer|think|work\b|reach|start\b|finish|complet|become|return|accept (new )?connections))|\bdid not (find|resolve to|belong|include|match|fit|conform|contain|validate|verify)|(mis|no )match/,
+  /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| .{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (ensure that|provide|specify|enter|select|choose|supply|use|set|install|upgrade|enable|remove|correct|add)\b|\bdid you (mean|forget)\b|\b(valid|allowed|possible|accepted|supported) [a-z]{3,15}( are|:)/,
+  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|do(es)? not (match|allow|permit|satisf|validat|verify|conform|comply|qualif|own|meet|fit|look like|make sense|appear to be an? |implement|equal|correspond|contain|includ|belong|authori|agree with|accept (?!(new )?connections)|represent|apply|(start|end) with|recogni|resolve to|store|have (?!enough|been|to|recent|current|[a-z ]{1,25}(online|ready|running|available)|sufficient (?!perm|priv|right|access|role)))|\bdid not (find|resolve to|belong|include|match|fit|conform|contain|validate|verify)|(mis|no )match/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|is in the future|make(s)? no sense/,
   /\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)? BEEN exceeded|\b(maximum|minimum)\b|(size|length) limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|duplicat|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive/,
@@ -247,14 +222,14 @@ const REJECTED = any(
   // Unsupported.
   /unsupport|\b(not|never|no longer) (be |been )?(support(ed)?\b|implemented|(?<!has not )accepted|available (in|on|for) (your|this))|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only (support|accept|allow)|not installed/,
   // Not allowed.
-  /\bnot (be )?(allow(ed)?|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restrict(s|ed))\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"]| \()|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) ([a-z]{1,20} ){0,3}policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
+  /\bnot (be )?(allow(ed)?|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restrict(s|ed))\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$|[\n"]| \()|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\bmoderat(ed|ion)\b|(due to|by|against) WORDS policy\b|\b(safety|copyright|malicious)\b|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|(email|phone|user|account|identity|signature|sender|domain|address)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
   /limit of [^\n.]{1,40} (reached|exceeded)/,
   /(card|credit|amount|transfer|member|seat|project|storage|upload|attachment|item|file|row)s? limit BEEN (exceed|reach)ed/,
 );
 
 /** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
 const INPUT =
-  /^(?![^\n]*(could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b))[^\n]*\b(param|arg(ument)?s?\b|enum|constant|input(?!\/| stream)|specif|select|allow|api.?key|valid|support|requir|pars(e|ing)|declar|instead|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|character|prefix|suffix|syntax|format|expression|template|quota)/;
+  /^(?!.*(stopped|pending|loading|store |service |crash|exhaust|could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b)).*\b(enum|param|arg(ument)?s?\b|input(?!\/| stream)|specif(?!ic )|api.?key|requir|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|suffix)/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
@@ -265,7 +240,7 @@ const WEAK = /\b(network|tls|ssl|dns|connection|socket)\b/;
 const rowsOf = (speaker: Speaker): readonly Row[] => {
   const llm = speaker === 'llm';
   return [
-    ['unavailable', PASSING],
+    ['unavailable', any(PASSING_REPLY, /^4\.\d\.\d /)],
     ['unauthorized', UNAUTHORIZED],
     ['quota_exhausted', llm ? any(QUOTA, /credits/) : QUOTA],
     ['rejected', ABOUT_INPUT],
