@@ -65,40 +65,82 @@ const KEEPS = new RegExp(
   `(?:secret|passw(?:or[dt]|d)|passphrase|passcode|pwd|credentials?|authorization|cookie|.token|${KEYS_OF}key)\\d?$`,
 );
 /** These are as often followed by a word that is none: `--auth required`, `--key createdAt`. */
-const MAY_KEEP = /(?:token|key|auth|jwt|otp|pat|sk|pw|pass|sig|signature|session)\d?$/;
+const MAY_KEEP = /(?:token|key|auth|bearer|jwt|otp|pat|sk|pw|pass|sig|signature|session)\d?$/;
 /** A path, a file or a reference: where a secret is, and not what it is. */
 const ELSEWHERE =
-  /^(?:(?:~|\.{1,2}|[/\\][\w.@~-]+)[/\\][\w.@~/\\-]*$|(?:env|file):|\$[{A-Z_]|\w+:\/\/)|\.(?:json|pem|key|crt)$/;
+  /^(?:(?:~|\.{1,2}|[/\\][\w.@~-]+)[/\\][\w.@~/\\-]*$|(?:env|file):|\$[({A-Z_]|\w+:\/\/)|\.(?:json|pem|key|crt)$/;
+
+/** No word: it has digits, or is long. */
+const isRandom = (value: string): boolean =>
+  /\d/.test(value) && /[a-z]/i.test(value) ? value.length >= 8 : value.length >= 20;
 
 const isSecretOption = (name: string, value: string): boolean => {
   // Written as a variable, it is one.
   if (/^[A-Z\d_]+$/.test(name)) return isSecretName(name);
   const plain = name.toLowerCase().replaceAll(/[-_.]/g, '');
   if (ELSEWHERE.test(value)) return false;
-  const isRandom = /\d/.test(value) && /[a-z]/i.test(value) ? value.length >= 8 : value.length >= 20;
-  return KEEPS.test(plain) || (isRandom && MAY_KEEP.test(plain));
+  return KEEPS.test(plain) || (isRandom(value) && MAY_KEEP.test(plain));
 };
 
-const PAIR = /^\s*-{0,2}["']?([\w.-]{1,64})["']?\s*[=:]\s*([\s\S]+)$/;
+const unquoted = (word: string): string => word.replaceAll(/["']/g, '');
+
+const PAIR = /^\s*(?:-{0,2}|\/)["']?([\w.-]{1,64})["']?\s*[=:]\s*([\s\S]+)$/;
 const DEPTH_MAX = 3;
 
-/** What names give values inside one word: `--api-key=x`, `API_KEY=x`, `X-Api-Key: x`, `?token=x&n=1`, JSON. */
+/** `Cookie: sid=x; lang=en`: who reads them tells of each by itself. */
+const cookiesIn = (name: string, value: string): readonly string[] =>
+  /cookie$/i.test(name) ? value.split(/;\s*/).map((each) => each.replace(/^[^=]*=/, '')) : [];
+
+/** What names give values inside one word: `--api-key=x`, `API_KEY=x`, `X-Api-Key: x`, `?token=x&n=1`. */
 const pairsIn = (word: string, depth = 0): readonly string[] =>
-  [...new Set([word, ...word.split(/[?&#;,{}\n]/)])].flatMap((part) => {
+  [...new Set([word, ...word.split(/[?&#]/), ...word.split(/[?&#;,{}\n]/)])].flatMap((part) => {
     const [, name = '', value = ''] = PAIR.exec(part) ?? [];
     const plain = bare(value.trim().replaceAll(/^["']|["']$/g, ''));
-    const own = plain !== '' && isSecretOption(name, plain) ? decoded(plain) : [];
+    const own = plain !== '' && isSecretOption(name, plain) ? [...decoded(plain), ...cookiesIn(name, plain)] : [];
     return name === '' || depth === DEPTH_MAX ? own : [...own, ...pairsIn(value, depth + 1)];
   });
 
+/** The texts of a word that is JSON, each behind its name. */
+const textsOf = (name: string, value: unknown): readonly string[] => {
+  if (typeof value === 'string') return pairsIn(`${name}=${value}`);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, its]) => textsOf(Array.isArray(value) ? name : key, its));
+};
+
+const jsonIn = (word: string): readonly string[] => {
+  try {
+    return /^\s*[{[]/.test(word) ? textsOf('', JSON.parse(word)) : [];
+  } catch {
+    return [];
+  }
+};
+
+/** `--user ann:x`: what a name and a colon go before, where it is no group. */
+const loginIn = (option: string, value: string): readonly string[] =>
+  /^(?:u|user|basic-?auth)$/i.test(option) ? [value.replace(/^[^:]*:?/, '')].filter(isRandom) : [];
+
+/** What is given to the option before it. A key may begin with a hyphen, as no option does that is as random. */
+const givenTo = (option: string, next: string): readonly string[] => {
+  const given = bare(next);
+  const isOption = next.startsWith('-') && !/^-(?!-)(?=\S*\d)(?=\S*[a-z])[\w-]{16,}$/i.test(next);
+  if (option === '' || isOption) return [];
+  return [...(isSecretOption(option, given) ? [given, ...cookiesIn(option, given)] : []), ...loginIn(option, given)];
+};
+
+/** The words of a line for a shell, `sh -c 'API_KEY=x run'`. */
+const lineIn = (word: string): readonly string[] =>
+  /\s/.test(word) ? (word.match(/(?:"[^"]*"|'[^']*'|[^\s"';&|])+/g) ?? []).map(unquoted) : [];
+
 /** Of the words of a command line, or an address, the values that names beside them say are secrets. */
-export const secretsInWords = (words: readonly string[] = []): readonly string[] =>
-  usable(
-    words.flatMap((word, index) => {
-      const [, option = ''] = /^--?([\w.-]{1,64})$/.exec(word) ?? [];
-      const next = words[index + 1] ?? '-';
-      const given = bare(next);
-      const own = option !== '' && !next.startsWith('-') && isSecretOption(option, given) ? [given] : [];
-      return [...own, ...pairsIn(word), ...passwordsIn(word)];
-    }),
+export const secretsInWords = (words: readonly string[] = []): readonly string[] => {
+  const lines = words.map(lineIn).filter(({ length }) => length > 1);
+  return usable(
+    [words, ...lines].flatMap((line) =>
+      line.flatMap((word, index) => {
+        const [, option = ''] = /^--?([\w.-]{1,64})$/.exec(word) ?? [];
+        const own = givenTo(option, line[index + 1] ?? '-');
+        return [...own, ...pairsIn(word), ...jsonIn(word), ...passwordsIn(word)];
+      }),
+    ),
   );
+};
