@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Runtime } from '../../contract/runtime.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { mcpAborted } from '../../errors/mcp.ts';
@@ -69,6 +69,15 @@ const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutio
   return reworded(error, error.message, said.slice(0, SAFE_TEXT_MAX));
 };
 
+/** Headers as they may be told. Names are no secrets, and what says when to ask again may well equal a variable. */
+const headersOf = (
+  { 'set-cookie': _, ...headers }: IncomingHttpHeaders,
+  redact: Telling['redact'],
+): IncomingHttpHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, /retry/.test(name) ? value : redact(value)] as const),
+  );
+
 /** The error that an answer is whose status is not 2xx. */
 export const refusal = async (
   { errorAt, policy }: RestOperation,
@@ -85,7 +94,7 @@ export const refusal = async (
     const given = parsed(text);
     body = redact(given);
     // JSON hides what its texts say.
-    text = (body === given ? redact(text) : JSON.stringify(body)).slice(0, MESSAGE_LENGTH_MAX);
+    text = redact(body === given ? text : JSON.stringify(body)).slice(0, MESSAGE_LENGTH_MAX);
   } catch {
     // Its status says enough.
     if (signal.aborted) return mcpAborted(signal, true);
@@ -96,7 +105,7 @@ export const refusal = async (
   const cause = {
     status,
     statusText,
-    headers: redact({ ...headers, 'set-cookie': undefined }),
+    headers: headersOf(headers, redact),
     error: errorIn(body),
     body: text,
   };
