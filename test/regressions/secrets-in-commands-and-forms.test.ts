@@ -30,6 +30,8 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
   ["[(b'x-api-key', b'hunter2x'), (b'accept', b'text')]", 'hunter2x', "b'accept'"],
   ['{&quot;password&quot;:&quot;q w e&quot;,&quot;n&quot;:1}', 'q w e', ':1'],
   ['{&#34;token&#34;: &#34;qwe&#34;, &#34;n&#34;: 1}', 'qwe', ': 1'],
+  ['{&#039;password&#039;: &#039;q w e&#039;, &#039;n&#039;: 1}', 'q w e', ': 1'],
+  ['password=&#X0022;q w e&#x0022; there', 'q w e', ' there'],
   ['&amp;quot;password&amp;quot;:&amp;quot;q w e&amp;quot; there', 'q w e', 'there'],
   ['&lt;password&gt;q w e&lt;/password&gt;', 'q w e', 'password'],
   ['valkey-cli -a hunter2x ping; redis-cli -ahunter3y ping', 'hunter', ' ping'],

@@ -70,24 +70,18 @@ const isWord = (text: string): boolean =>
 const isSpoken = (name: string): boolean => /^(?:secret|token|credential|pass\W)/i.test(name);
 
 type Replace = string | ((match: string, ...groups: Array<string | undefined>) => string);
-const ENTITIES: Readonly<Record<string, string>> = {
-  quot: '"',
-  '#34': '"',
-  '#x22': '"',
-  apos: "'",
-  '#39': "'",
-  '#x27': "'",
-  lt: '<',
-  gt: '>',
-  amp: '&',
-};
+const ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: '<', gt: '>', amp: '&' };
 /** How JSON and addresses escape characters, and then HTML, also several times over. */
 const ESCAPES: ReadonlyArray<readonly [pattern: RegExp, meant: Exclude<Replace, string>]> = [
   [
     /\\{1,8}u([\da-f]{4})|%(?:25){0,4}([2-7][\da-f])|\\{1,8}(?=\/)/gi,
     (_, json, url = json) => (url === undefined ? '' : String.fromCodePoint(Number.parseInt(url, 16))),
   ],
-  [/&(?:amp;){0,4}([#\w]{2,5});/g, (match, name = '') => ENTITIES[name] ?? match],
+  // A zero before a number changes nothing, before `x27` it makes a number of it.
+  [
+    /&(?:amp;){0,4}(?:#(\d{2,4}|x[\da-f]{2,4})|(\w{2,4}));/gi,
+    (match, code, name = '') => (code ? String.fromCodePoint(Number(`0${code}`)) : (ENTITIES[name] ?? match)),
+  ],
 ];
 const keepingFirst = `$1${REDACTED}`;
 
