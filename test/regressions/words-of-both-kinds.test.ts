@@ -25,6 +25,12 @@ describe('R-1.3 words that refusals and faults share', () => {
     'Unhandled promise rejection',
     'Format service crashed',
     'Use another replica instead',
+    'Message could not be published',
+    'The request could not be routed',
+    'auth server error',
+    'Authentication backend down',
+    'A null response was received',
+    'Only 2 of 5 nodes can be reached',
     'Transaction canceled, see the specific reasons [TransactionConflict]',
   ])('R-1.3 transient: %s', (message) => {
     expect(classify(toToolError(new Error(message), 'tool')).classification).toBe('transient');
@@ -47,6 +53,8 @@ describe('R-12.1 numbers that a mail server could have sent', () => {
     ['timeout', 'transient', true, 'Timed out after: 530 seconds'],
     ['transport_error', 'transient', true, 'Connection lost at offset: 550 retry later'],
     ['transport_error', 'transient', true, 'Line: 550 - connection reset'],
+    ['timeout', 'transient', true, 'auth provider error: timeout'],
+    ['transport_error', 'transient', true, 'auth request failed: connection reset'],
     ['execution_error', 'transient', false, 'Error: 530 Origin DNS error'],
     ['execution_error', 'transient', false, '530 Server Error: <none> for url: https://x.example/'],
     ['execution_error', 'permanent', false, '421 Client Error: Misdirected for url: https://x.example/'],

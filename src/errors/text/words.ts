@@ -13,10 +13,10 @@ export type Speaker = 'llm' | 'tool';
 export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
 
 export const UNAUTHORIZED: RegExp = any(
-  /\bauth ([a-z]{1,15} ){0,2}(error|fail|required|invalid)/,
+  /\bauth (?!request|[bdpst])([a-z]{1,15} ){0,2}(error|fail|required|invalid)/,
   /(un|not )(be )?authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
   // A service of authentication can fail like any other.
-  /(?<!message |temporary )authenticat(ion|e)(?! (service|server|provider|endpoint)s? | (is )?already| in progress)/,
+  /(?<!message |temporary )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? | (is )?already| in progress)/,
   /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno WORDS (permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /do(es)? not have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot (the )?(owner|author|creator)\b(?! of [a-z ]{0,12}(slot|shard|partition|lock|lease))|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|secret|subscription key|signature|jwt)/,
@@ -102,7 +102,8 @@ const TIMED_OUT = any(
 );
 
 const ACTIONS =
-  'request|operation|call|user|task|job|run|execution|query|action|process|invocation|command|context|statement|download|upload';
+  'request|operation|call|user|task|job|run|execution|query|action|process|invocation|' +
+  'command|context|statement|download|upload';
 
 const CANCELED = any(
   new RegExp(
@@ -206,7 +207,7 @@ const REJECTED = any(
   /\bun(known|recogni[sz]ed|declared|registered|allocated(?! s))\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|not (known|defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
   /FAILED (be )?(find|found|resolve to|locate|recogni|determin|identif)|\bnot (in|on|one of|among|part of) (?!sync|time|service|ready|an? (healthy |valid |good )?state|the right state)|(^|\b(directory|mkdir|open)\b.{0,80})file exists/,
   // Invalid or malformed input.
-  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|incomplete (command|address)|(command|address) incomplete|\ban? null [a-z]|\bincorrect|\bun(?!avail|reach|st|us|recover|deliver|schedul|routa)[a-z]{3,12}able\b|not correct\b|validati(on|ng)|syntax|(?<!ing )schema/,
+  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|incomplete (command|address)|(command|address) incomplete|\ban? null (?!re|a)[a-z]|\bincorrect|\bun(?!avail|reach|st|us|recover|deliver|schedul|routa)[a-z]{3,12}able\b|not correct\b|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
   /\bbad WORDS (request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version|config|line)/,
   /(could not|unable to|failed to|cannot|problems?|error) (be )?(pars|compil|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|not json|cast error|conversion (failed|error)|\berror [a-z ]{0,20}pars|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
