@@ -32,11 +32,20 @@ describe('R-1.3 words that refusals and faults share', () => {
     'A null response was received',
     'Only 2 of 5 nodes can be reached',
     'Transaction canceled, see the specific reasons [TransactionConflict]',
+    'No driver for this ride yet',
+    'Node does not have the block yet',
+    'Only allows reads during failover',
+    'The replica restricts writes during failover',
+    'Field index is still building',
+    'numeric solver preempted',
+    'api key quota reset in 5 s',
   ])('R-1.3 transient: %s', (message) => {
     expect(classify(toToolError(new Error(message), 'tool')).classification).toBe('transient');
   });
 
   it.each([
+    'Streaming is not supported yet',
+    'Lists of lists are not allowed yet',
     'The token does not allow this scope',
     'The account does not own this domain',
     'This date is not bookable',

@@ -176,7 +176,8 @@ const STATE = any(
   /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does) not (include|contain|return|send)/,
   /\b(are|is) (buffered|queued)\b/,
   /\bno (active|available|healthy|live|running|ready|idle|free|online) (?!(subscription|plan|licen[cs]e|contract|account|user|card)s?\b)[a-z]/,
-  /\bstuck\b/,
+  /\bstuck\b|(?<!(ed|set|exists?|available) )yet$/,
+  /during (the |an? )?(fail.?over|maint|election|migrat|upgrade|restart|recover|rebalanc)/,
   /\b(checksum|hash|digest|crc|length|size|sum)s? (do|did|does) not match|\b(response|reply|answer)( body| content)? BEEN (empty|blank)/,
   /(?<!did |can)not (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
@@ -230,7 +231,7 @@ const REJECTED = any(
 
 /** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
 const INPUT =
-  /^(?!.*(stopped|pending|loading|store |service |crash|exhaust|could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|(node|server|cluster|process)\b)).*\b(enum|param|arg(ument)?s?\b|input(?!\/| stream)|specif(?!ic )|api.?key|requir|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|suffix)/;
+  /^(?!.*(stopped|pending|loading|store |service |crash|exhaust|could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|preempt|reset in|still \w+ing|(node|server|cluster|process)\b)).*\b(enum|param|arg(ument)?s?\b|input(?!\/| stream)|specif(?!ic )|api.?key|requir|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|suffix)/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
