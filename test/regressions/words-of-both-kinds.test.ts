@@ -32,6 +32,8 @@ describe('R-1.3 words that refusals and faults share', () => {
     'A null response was received',
     'Only 2 of 5 nodes can be reached',
     'Transaction canceled, see the specific reasons [TransactionConflict]',
+    'a string',
+    'The node did not return a hex string',
     'No driver for this ride yet',
     'Node does not have the block yet',
     'Only allows reads during failover',

@@ -231,7 +231,7 @@ const REJECTED = any(
 
 /** Parts of what is given to a service: where nothing says that the service failed, they are what does not do. */
 const INPUT =
-  /^(?!.*(stopped|pending|loading|store |service |crash|exhaust|could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|preempt|reset in|still \w+ing|(node|server|cluster|process)\b)).*\b(enum|param|arg(ument)?s?\b|input(?!\/| stream)|specif(?!ic )|api.?key|requir|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string|variable|propert|attribute|identifier|user ?name|suffix)/;
+  /^(?!.*(stopped|pending|loading|store |service |crash|exhaust|could not|unable to|failed|occurred|while |restart|cannot read|connection|version|session|response|object|in use|being|preempt|reset in|still \w+ing|(node|server|cluster|process)\b)).*\b(enum|param|arg(ument)?s?\b|input(?!\/| stream)|specif(?!ic )|api.?key|requir|(?<!(open|load|get|from) )url\b|field|column(?! \d|s)|integer|int\b|float|numeric|string(?= \w)|variable|propert|attribute|identifier|user ?name|suffix)/;
 
 /**
  * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
