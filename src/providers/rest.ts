@@ -12,11 +12,12 @@ import { liveRuntime } from '../runtime.ts';
 import { createConnections, exchange, type Connections, type RestRequest } from './rest/exchange.ts';
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
-import { redactor, refusal, reworded, type Telling } from './rest/refusal.ts';
+import { refusal } from './rest/refusal.ts';
 import type { RestOperation } from './rest/operation.ts';
 import { guardedOperations, toolOf } from './rest/tool.ts';
 import { ENCODINGS, partAt, readResponseBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
+import { redactor, retold, type Telling } from './rest/telling.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
 import { checkOwnTools, type OwnTools } from './own-tools.ts';
 
@@ -132,7 +133,7 @@ const outputOf = async (
   return output;
 };
 
-const answerTo = async (
+const execute = async (
   operation: RestOperation,
   input: unknown,
   context: ToolContext,
@@ -148,20 +149,6 @@ const answerTo = async (
     if (error instanceof ToolExecutionError) throw error;
     const { message, code } = toToolError(error, 'http');
     throw new ToolExecutionError('transport_error', message, { code, uncertain: true, cause: error });
-  }
-};
-
-/** What came of a request. A service may repeat a secret anywhere: in its content type, in where it redirects to. */
-const execute = async (...call: Parameters<typeof answerTo>): Promise<unknown> => {
-  try {
-    return await answerTo(...call);
-  } catch (error) {
-    if (!(error instanceof ToolExecutionError)) throw error;
-    const { redact } = call[4];
-    const [message, safeMessage] = [redact(error.message), redact(error.safeMessage)];
-    throw message === error.message && safeMessage === error.safeMessage
-      ? error
-      : reworded(error, message, safeMessage);
   }
 };
 
@@ -232,6 +219,8 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
     running.add(controller);
     try {
       return await execute(operation, input, context, controller.signal, shared);
+    } catch (error) {
+      throw retold(error, shared.redact);
     } finally {
       running.delete(controller);
       signal.removeEventListener('abort', abort);

@@ -112,6 +112,7 @@ const inquire = (begun: Omit<Inquiry, 'isAsking' | 'pause$' | 'pollMs'>): Observ
       stayWith(inquiry, undefined);
       nothingRuns(inquiry);
     });
+    // Who heard why it is asked for may have left.
     if (subscriber.closed) return;
     defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
       .pipe(
@@ -264,13 +265,12 @@ const stayWith = (inquiry: Inquiry, leader: Lease | undefined): void => {
 const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
     const { claim, terms, tell, leaderCallId } = inquiry;
-    const { key } = claim;
     const { store } = terms;
     const held = leasesOf(store);
-    held.set(key, lease);
+    held.set(claim.key, lease);
     forgetLost(store, claim);
     lease.onEnd(() => {
-      if (held.get(key) === lease) held.delete(key);
+      if (held.get(claim.key) === lease) held.delete(claim.key);
     });
     const { fence } = lease;
     if (!lease.tookOver) tell('claimed', { fence });

@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Runtime } from '../../contract/runtime.ts';
-import { ToolExecutionError } from '../../contract/tool-error.ts';
+import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { mcpAborted } from '../../errors/mcp.ts';
 import { toToolError } from '../../errors/read-error.ts';
 import { read } from '../../errors/structure.ts';
 import { MESSAGE_LENGTH_MAX } from '../../errors/text/plain.ts';
-import { deeply, withoutSecrets } from '../../policy/redact/known.ts';
 import type { RestOperation } from './operation.ts';
 import { partAt, readResponseBody, unusable } from './response.ts';
+import { reworded, type Telling } from './telling.ts';
 
 /** An error's body is read for its code, which stands at the beginning. */
 const ERROR_BYTES = 65_536;
@@ -17,25 +16,6 @@ const ERROR_BYTES = 65_536;
  */
 const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
-
-/** What is needed to tell of an answer. */
-export interface Telling {
-  /** A text, or a value with all its texts, without the manifest's secrets. */
-  readonly redact: <T>(told: T) => T;
-  readonly runtime: Runtime;
-}
-
-/** Takes secrets out of whatever a service answers. */
-export const redactor = (secrets: readonly string[]): Telling['redact'] => {
-  const shown = withoutSecrets(secrets);
-  return <T>(told: T): T => {
-    try {
-      return secrets.length === 0 ? told : (deeply(told, shown) as T);
-    } catch {
-      throw unusable('The answer is nested too deeply to be looked through for secrets');
-    }
-  };
-};
 
 const parsed = (text: string): unknown => {
   try {
@@ -54,13 +34,6 @@ const errorIn = (body: unknown): unknown => {
     code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'),
     type: read(body, 'type'),
   };
-};
-
-/** The same error in other words. */
-export const reworded = (error: ToolExecutionError, message: string, safeMessage?: string): ToolExecutionError => {
-  const { kind, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
-  const facts = { code, status, retryAfterMs, uncertain, executed, classification, worded, cause };
-  return new ToolExecutionError(kind, message, { ...facts, safeMessage });
 };
 
 /** The error with a text of the server's that the manifest lets a model read. */
