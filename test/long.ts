@@ -1,20 +1,22 @@
 import { testsThatImport } from './imports.ts';
 
-/** Test files that take over fifteen seconds each: engines, kills, browsers, compilers, and thousands of scenarios. */
+/** Test files that take over fifteen seconds each: engines, kills, compilers, and thousands of scenarios. */
 const SLOW = [
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
-  'test/cli/{ends-early,fleet,fleet-restate,lock,readme}.test.ts',
+  'test/cli/{ends-early,fleet,fleet-restate,lock,login,readme,secrets}.test.ts',
   'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
-  'test/fleet/undoing-deaths.test.ts',
+  'test/fleet/{payments-under-faults,undoing-deaths}.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
-  'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
+  'test/inspect/marble-test.test.ts',
   'test/laws/{call,operators,turn}.test.ts',
-  'test/mcp-proxy/{approvals,conformance,cost,faults,payments}.test.ts',
+  'test/mcp-proxy/{approvals,conformance,cost,faults,payments,store}.test.ts',
   'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
-  'test/saga/{compensate-faults,processes,resume-both}.test.ts',
-  'test/simulate/{command,gallery,replay/{coverage,each-field,inspected,seeds,waits,what-if},storm/published}.test.ts',
+  'test/regressions/{shared-breakers-redis,terminal-escapes}.test.ts',
+  'test/saga/{compensate-faults,deaths/some-boundaries,processes,resume-both}.test.ts',
+  'test/simulate/replay/{coverage,each-field,seeds,waits,what-if}.test.ts',
+  'test/simulate/{command,gallery,storm/{agreement,combined,published}}.test.ts',
   'test/simulation/simulation.test.ts',
   'test/soak/bank/bank.test.ts',
   'test/turn/scale.test.ts',
@@ -26,8 +28,11 @@ export const ENGINE_TESTS: readonly string[] = [
   'test/fleet/restate/cluster.test.ts',
 ];
 
+/** What starts a browser or a server of metrics, or first installs a gigabyte of other people's frameworks. */
+const HEAVY = ['test/inspect/browser.ts', 'test/side-install.ts', 'test/sinks/prometheus-server.ts'] as const;
+
 /**
- * What `npm run test:long` runs and `npm test` leaves out, as patterns from the root: the slow ones, and those that
- * first install what the main install leaves out, which is a gigabyte of other people's frameworks. CI runs both.
+ * What `npm run test:long` runs and `npm test` leaves out, as patterns from the root, so that what every change must
+ * pass takes under four minutes on two cores. CI runs both.
  */
-export const longTests = (root: string): string[] => [...SLOW, ...testsThatImport(root, ['test/side-install.ts'])];
+export const longTests = (root: string): string[] => [...SLOW, ...testsThatImport(root, HEAVY)];

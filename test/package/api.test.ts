@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readApi, type Entry } from '../../.ci/api-report.ts';
+import { llmsText } from '../../.ci/llms-text.ts';
 import { manifest, root } from './consumer.ts';
 
 let report = '';
@@ -19,6 +20,10 @@ describe('the public API', () => {
     expect(report, 'run `npm run api`, review what has changed, and say it in CHANGELOG.md').toBe(
       readFileSync(join(root, 'src/api.md'), 'utf8'),
     );
+  });
+
+  it('gives, with .ci/llms.md, llms.txt', () => {
+    expect(llmsText(entries), 'run `npm run api`').toBe(readFileSync(join(root, 'src/llms.txt'), 'utf8'));
   });
 
   it('is told whole: every entry, every value that an entry has at run time', async () => {
