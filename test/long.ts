@@ -1,7 +1,8 @@
 import { testsThatImport } from './imports.ts';
 
-/** Test files that take over fifteen seconds each: engines, kills, compilers, and thousands of scenarios. */
+/** What takes ten seconds and more, of a processor or a clock: engines, kills, compilers, thousands of scenarios. */
 const SLOW = [
+  'test/agent/anthropic-transcripts.test.ts',
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
   'test/cli/{ends-early,fleet,fleet-restate,lock,login,readme,secrets}.test.ts',
   'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
@@ -9,16 +10,19 @@ const SLOW = [
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
   'test/inspect/marble-test.test.ts',
-  'test/laws/{call,operators,turn}.test.ts',
+  'test/laws/*.test.ts',
   'test/mcp-proxy/{approvals,conformance,cost,faults,payments,store}.test.ts',
-  'test/package/{newcomer,package}.test.ts',
+  'test/package/{api,llms,newcomer,package}.test.ts',
+  'test/policy/key-property.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/regressions/{shared-breakers-redis,terminal-escapes}.test.ts',
   'test/saga/{compensate-faults,deaths/some-boundaries,processes,resume-both}.test.ts',
   'test/simulate/replay/{coverage,each-field,seeds,waits,what-if}.test.ts',
-  'test/simulate/{command,gallery,storm/{agreement,combined,published}}.test.ts',
+  'test/simulate/{command,gallery,inputs,storm/*}.test.ts',
   'test/simulation/simulation.test.ts',
-  'test/soak/bank/bank.test.ts',
+  'test/sinks/{fleet-rules,prometheus-size}.test.ts',
+  'test/soak/{bank/bank,soak}.test.ts',
+  'test/stores/redis/report.test.ts',
   'test/turn/scale.test.ts',
 ] as const;
 
