@@ -45,7 +45,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\b(has|have|contains?|includes?) (an? )?(wildcard|(white.?)?space)/,
   /\b(?!protocol|lease|isolation)[a-z]{2,20} violation\b|FAILED decrypt\b/,
   /\bis reserved\b/,
-  /\b(parameter|argument|parse|parsing|type|format) (error|check|verif)/,
+  /\b(param(eter)?s?|argument|parse|parsing|type|format) (error|check|verif)/,
   /\bnegative (size|length|number|amount|count|index)\b|\bnot match(ed|ing)?\b|\bin-use\b/,
   /\bundefined (?!behaviou?r|error|state|reason)[a-z]/,
   /\b(declared|defined|specified) (multiple|more|twice)/,

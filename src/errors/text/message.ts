@@ -1,5 +1,6 @@
 import type { Sense } from './sense.ts';
-import { QUOTA, REFILLS, ROWS, UNAUTHORIZED, type Row, type Speaker } from './words.ts';
+import { QUOTA, REFILLS, UNAUTHORIZED } from './refusals.ts';
+import { ROWS, type Row, type Speaker } from './words.ts';
 
 /** Texts of wrappers, whose causes say more. */
 const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exception typeerror: fetch failed/;
@@ -10,6 +11,8 @@ const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exc
  */
 const QUOTED =
   /(?<![:={,([] ?|exceeded (?:the|your) )(?<![a-z\d])(?:"[^"\n]{1,60}"|'[^'\n]{1,60}'(?![a-z])|`[^`\n]{1,60}`)/g;
+/** What a body of JSON calls a value: `"param":null` speaks of no parameter. */
+const KEY = /(["'])(?!(?:error|message|response)\1)[\w-]{1,40}\1 ?:/g;
 /** Addresses and paths are made of words that say nothing. */
 const PLACE = /\bhttps?:\/\/[^\s"'<>)]{1,300}|(?<=[\s(]|^)\/[\w./-]{1,300}/g;
 
@@ -20,7 +23,7 @@ const senseOf = (text: string, rows: readonly Row[]): Sense | undefined => {
 
 /** What a sentence says itself, else with all it quotes. A code in it, `not_in_channel`, says the same as its words. */
 const senseOfSentence = (sentence: string, rows: readonly Row[]): Sense | undefined => {
-  const text = sentence.replaceAll(PLACE, '/x');
+  const text = sentence.replaceAll(PLACE, '/x').replaceAll(KEY, ':');
   const forms = new Set([text.replaceAll(QUOTED, '"x"'), text, text.replaceAll('_', ' ')]);
   return [...forms].map((form) => senseOf(form, rows)).find((sense) => sense !== undefined);
 };
