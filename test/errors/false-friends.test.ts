@@ -103,4 +103,27 @@ describe('R-1.3 words that say something else', () => {
     'too many guests per booking',
     'The seat map is not available for this product',
   ])('R-1.3 what nobody can do, nobody can later: %s', (text) => expect(classOf(text)).toBe('permanent'));
+
+  it.each([
+    'The instance must be stopped before it can be resized',
+    'The pump must be unlocked',
+    'Writes are not allowed while the disk is full',
+    'The printer is in use',
+    'Invalid producer epoch',
+    'Expected 3 healthy members, found 1',
+    'The battery is too low',
+  ])('R-1.3 what a thing is to be first may come: %s', (text) => expect(classOf(text)).toBe('transient'));
+
+  it.each([
+    'Start date must be before the end date',
+    'The first name must be given first',
+    'The volume must be between 0 and 100',
+    'Email must be verified before the order is placed',
+    'Users must verify their email before they can post',
+    'The channel is taken',
+    'Address is already in use',
+    'Expected 3 arguments, found 1',
+    'missing 2 of 5 required fields',
+    'Charge too low: minimum is 50 cents',
+  ])('R-1.3 what an input is to be is asked again in vain: %s', (text) => expect(classOf(text)).toBe('permanent'));
 });
