@@ -1,5 +1,5 @@
 // Was: a body of JSON whose message nothing reads was final for the names of its fields: `"param":null` of OpenAI's and
-// Stripe's errors, `"data":{"user":null}` of GraphQL's. Now: what a value is called says nothing of it.
+// Stripe's errors, `"data":{"column":null}` of GraphQL's. Now: what a value is called says nothing of it.
 import { classify, toToolError } from 'spillway';
 import { describe, expect, it } from 'vitest';
 

@@ -1,7 +1,8 @@
 import { any } from './any.ts';
 
 export const RATE_LIMITED: RegExp = any(
-  /\bonly .{1,40} after \d|\btoo many .{1,60} (in )?this (second|minute|hour)\b/,
+  /\bonly .{1,40} after \d/,
+  /\btoo many .{1,60} this (second|minute|hour)\b/,
   /\b(rate|frequency|traffic) .{0,60}too (high|fast)\b|\b(sen[dt]|sending|making|made|posted) too many\b/,
   /rate.?limit|request limit|too many ([a-z]+ )?(requests|queries)|overload|throttl|slow.?down|rate exceeded/,
   /request rate|capacity exceeded|resource.?exhausted|concurren(cy|t).{0,20} limit|\bback ?off\b/,
@@ -103,7 +104,7 @@ export const UNAVAILABLE: RegExp = any(
 export const STATE: RegExp = any(
   /\bby an?(other)? (different |concurrent |previous )?(transaction|process|request|session|thread|operation|upload|job|node|writer|update)\b/,
   /\b(cluster|node|replica|shard|partition|leader|generation|term|correlation|sequence) ([a-z]{1,10} )?mismatch\b/,
-  /\bin (an?|the( current)?) [a-z]{0,20} ?state\b|\bin (its|the) current state\b/,
+  /\bin (an?|the|(the|its) current)( [a-z]{1,20})? state\b/,
   // What a thing is to be before it does what was asked; an input is to be before another.
   /^(?!.*\b(you|users?|accounts?|members?|e-?mails?)\b).*\b(must|should|ha(s|ve) to) .{1,40}\bbefore (it|they) can\b/,
   /\b(instance|cluster|job|node|server|worker|service|robot|door|pump|printer|drive) must be (running|stopped|started|ready|online|open|closed|idle|up|homed|calibrated|switched|unlocked)\b/,
