@@ -29,14 +29,14 @@ import { orderBreakers, type BreakerTarget, type OrderReport } from './operate/o
 import { createRegistry, executedBy, type GuardedTool } from './layer/registry.ts';
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
-import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { PoliciesInForce } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { createTrace } from './layer/trace.ts';
 import { checkOptions, hostOf, type SpillwayOptions } from './options.ts';
 import type { TurnOptions } from './turn/run.ts';
 import { runnerOf } from './turn/runner.ts';
-import { resumeTurns, type ResumeOptions, type ResumedTurn } from './saga/resume.ts';
+import { brought, isBrought } from './saga/brought.ts';
+import type { ResumeOptions, ResumedTurn } from './saga/resume.ts';
 
 /** What one call has of its own. */
 export interface CallOptions {
@@ -111,7 +111,8 @@ export interface Spillway {
   /**
    * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
    * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
-   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own.
+   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own. Rejects with a
+   * `RangeError` in a bundle that has no plan and a store that did not come as `acrossProcesses(store)`.
    */
   resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
   /**
@@ -188,7 +189,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     fallback: () => memoryStore({ runtime }),
     warn: (line) => warnings.push(clean(line)),
   });
-  const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
+  const sharedBreakers = options.shareBreakers === true ? new (brought('shareBreakers'))(dedupe, runtime) : undefined;
   const breakers = createBreakers(
     (toolName) => registry.get(toolName)?.breaker,
     runtime,
@@ -260,7 +261,11 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
-    resume: (resumeOptions = {}) => resumeTurns(layer, resumeOptions),
+    resume: async (resumeOptions = {}) => {
+      // Turns alone leave something to resume: without any, a store of the layer's own holds nothing of theirs.
+      if (options.store === undefined && !isBrought('resume')) return [];
+      return brought('resume')(layer, resumeOptions);
+    },
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };

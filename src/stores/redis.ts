@@ -2,6 +2,7 @@ import { firstValueFrom } from 'rxjs';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
+import { acrossProcesses } from './across-processes.ts';
 import { liveRuntime } from '../runtime.ts';
 import { redisChanges } from './redis/changes.ts';
 import { redisClaims, type ClaimRequest } from './redis/claims.ts';
@@ -222,7 +223,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
     for await (const record of listed(link, sets, names)) if (belongs(record)) yield record;
   }
 
-  return {
+  return acrossProcesses({
     get: (key) => readRecord(link, key, names.of(key)),
     setIfNotExists: async (claim, over) => {
       const digest = digestOf(claim.key);
@@ -288,5 +289,5 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
         indexLost: index.lost,
       }),
     close: () => channels?.close(),
-  };
+  });
 }

@@ -2,6 +2,7 @@ import { checkKeys, checkNumber, checkOneOf, duration, integer } from '../policy
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeStore } from '../contract/store.ts';
 import { liveRuntime } from '../runtime.ts';
+import { acrossProcesses } from './across-processes.ts';
 import { SqliteFile } from './sqlite/file.ts';
 import { createSqliteStore } from './sqlite/records.ts';
 
@@ -71,9 +72,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ded
   });
   if (maxRecords !== Infinity) checkNumber('maxRecords', maxRecords, integer(1, MAX_RECORDS_MAX));
   checkOneOf('synchronous', synchronous, ['normal', 'full']);
-  return createSqliteStore(new SqliteFile(path, { runtime, busyTimeoutMs, synchronous }), {
-    runtime,
-    maxRecords,
-    synchronous,
-  });
+  const file = new SqliteFile(path, { runtime, busyTimeoutMs, synchronous });
+  return acrossProcesses(createSqliteStore(file, { runtime, maxRecords, synchronous }));
 }

@@ -6,6 +6,8 @@ import { toToolExecutionError } from '../errors/tool.ts';
 import { nodeCompensation } from '../layer/settle/compensation.ts';
 import { approvalRuleOf } from '../layer/tool-policy.ts';
 import { checkKeys, checkNumber, checkOneOf, given, integer, positiveDuration } from '../policy/check.ts';
+import { bring } from '../saga/brought.ts';
+import { resumeTurns } from '../saga/resume.ts';
 import { runTurn } from './run.ts';
 import { RUN, type RunnablePlan } from './runner.ts';
 
@@ -204,6 +206,7 @@ const checkDefault = ({ id, needs = [], default: fallback }: PlanNode): void => 
 };
 
 const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): RunnablePlan<Values> => {
+  bring({ resume: resumeTurns });
   checkOptions(options);
   if (nodes.length > NODES_MAX)
     throw new PlanError(
