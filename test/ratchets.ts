@@ -9,7 +9,7 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 74, test: 344, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 73, test: 344, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
     'src/errors/code.ts': 324,

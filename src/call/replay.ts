@@ -11,7 +11,7 @@ import { PAUSED } from '../layer/foreign.ts';
 import type { CallOutcome, History } from './result.ts';
 
 /** What a record keeps of a result: all that another call of the same key gets to see. */
-type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'> & {
+type StoredResult = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'> & {
   /** Of an effect that a turn may undo: the turns that rely on it. */
   readonly owners?: readonly string[] | undefined;
   /** Of an uncertain failure: its work had stopped, so that what is not found later was not done. */
@@ -38,7 +38,7 @@ const payloadOf = ({
   verified,
   owners,
   hasStopped,
-}: Kept): { readonly payload?: string; readonly problem?: string } => {
+}: StoredResult): { readonly payload?: string; readonly problem?: string } => {
   try {
     const payload = JSON.stringify({ status, toolName, output, error, verified, owners, hasStopped });
     return payload.length <= PAYLOAD_MAX_CHARS
@@ -95,7 +95,7 @@ export function outcomeOf(
   return { state: 'failed', ttlMs: doneTtlMs, error: failureOf('internal_error', message, true, false), ...made };
 }
 
-const keptOf = (payload = '{}'): Partial<Kept> => {
+const keptOf = (payload = '{}'): Partial<StoredResult> => {
   try {
     const kept: unknown = JSON.parse(payload);
     if (typeof kept === 'object' && kept !== null) return kept;
@@ -141,7 +141,7 @@ export function replayOf(
   history: History,
 ): CallOutcome {
   const ageMs = Math.max(0, atMs - record.updatedAtMs);
-  const kept: Partial<Kept> = keptOf(record.payload);
+  const kept: Partial<StoredResult> = keptOf(record.payload);
   const common = {
     requestId: history.requestId,
     fromCache: true,
@@ -158,7 +158,7 @@ export function replayOf(
 
 const failureIn = (
   record: DedupeRecord,
-  { error: kept, status, hasStopped }: Partial<Kept>,
+  { error: kept, status, hasStopped }: Partial<StoredResult>,
   common: Omit<ToolResultEnvelope, 'status'>,
 ): CallOutcome => {
   const { code, message, terminal, shouldRetriable, uncertain } =
