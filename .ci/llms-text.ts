@@ -8,16 +8,28 @@ const root = join(import.meta.dirname, '..');
 const shortened = (text: string): string =>
   text
     .replaceAll(/\breadonly (?=[\w['[{(])/g, '')
-    .replaceAll(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2));
+    .replaceAll(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2))
+    // What has one member fits on a line.
+    .replaceAll(/\{\n +([^\n{}]{1,80};)\n *\}/g, '{ $1 }');
 
-/** Each entry with the names that it has at run time; types are found by the compiler. */
-const listOf = (entries: readonly Entry[]): string =>
-  entries
-    .map(({ name, exports }) => {
-      const values = [...exports].flatMap(([as, { text }]) => (/^(?:type|interface) /.test(text) ? [] : [`\`${as}\``]));
-      return `- \`${name}\`: ${values.join(', ') || 'types'}`;
-    })
-    .join('\n');
+/** The names that an entry has at run time; types are found by the compiler. */
+const valuesOf = ({ exports }: Entry): readonly string[] =>
+  [...exports].flatMap(([as, { text }]) => (/^(?:type|interface) /.test(text) ? [] : [as]));
+
+const ADAPTERS = 'spillway/adapters/';
+const inTicks = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+
+/** Each entry with its names; those that all adapters have are told once. */
+const listOf = (entries: readonly Entry[]): string => {
+  const adapters = entries.filter(({ name }) => name.startsWith(ADAPTERS)).map(valuesOf);
+  const common = (adapters[0] ?? []).filter((name) => adapters.every((values) => values.includes(name)));
+  const lines = entries.map((entry) => {
+    const isAdapter = entry.name.startsWith(ADAPTERS);
+    const own = valuesOf(entry).filter((name) => !isAdapter || !common.includes(name));
+    return `- \`${entry.name}\`: ${inTicks(own) || 'types'}`;
+  });
+  return [...lines, `- Every adapter, besides: ${inTicks(common)}`].join('\n');
+};
 
 const signatures = (entries: readonly Entry[], entry: string, names: readonly string[]): string => {
   const exports = entries.find(({ name }) => name === entry)?.exports;

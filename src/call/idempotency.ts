@@ -74,8 +74,8 @@ export const claimOf = (
     ...claimantOf(site.journal),
   },
   leaseMs: dedupe.leaseMs,
-  // Stores keep it for the lease at least: who lost it unnoticed can still have its outcome recorded, and others see
-  // that something ran.
+  // Stores keep a claim for its lease at least: a process that lost it unnoticed can still have its outcome recorded,
+  // and others see that something ran.
   ttlMs: doneTtlOf(site, dedupe),
 });
 
@@ -189,7 +189,7 @@ const recordOf = (
   const failedTtlMs = isKept ? doneTtlMs : dedupe.failedTtlMs;
   const more = { owner: ownerOf(context, guarded), hasStopped: isOpen && haveStopped(context) };
   const outcome = outcomeOf(context, { doneTtlMs, failedTtlMs }, result, kind, more);
-  // Until the store has answered, nobody knows better.
+  // Until the store has answered, the outcome counts as one that it did not get.
   if (outcome !== undefined) context.unkept = 'unrecorded';
   return outcome;
 };
@@ -230,7 +230,7 @@ const heldBack = (keyed: KeyedCall, source: Observable<CallOutcome>, record: Rec
     }),
   );
 
-/** What its caller gets, now that it is known what became of the record; a key given back has none to tell of. */
+/** What the caller gets, now that it is known what became of the record. A key that was given back has no record. */
 const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
   const { context } = keyed;
   if (became === 'recorded') {

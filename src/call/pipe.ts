@@ -33,8 +33,9 @@ import { breakerAtStart } from './attempt/admission.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
- * One call under the whole order, outermost first: `traced(switches(prepareCall(validate(dedupe(`
- * `alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
+ * One call under the whole order, outermost first: `traced(switches(prepareCall(validate(approval(dedupe(`
+ * `alternatives(retry(verify(breaker(attemptHooks(attemptTimeout(provider))))))))))))`. The first four are `begin` and
+ * `callSteps`, the next three `acting`; those of an attempt are in `attemptsAt`.
  * Emits exactly one outcome; a tool's failure is a value in it. Unsubscribing cancels it.
  *
  * ```
@@ -68,6 +69,7 @@ export const callOutcome = (
       // A subscriber of that event may have ended the call.
       return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
     }).pipe(held((own) => (work = own)));
+    // `takeUntil` would tell the end before the work is taken down.
     const ended$ = endings(context, (ending) => {
       work?.unsubscribe();
       subscriber.next(delivered(context, endedOutcome(context, ending)));
@@ -93,7 +95,7 @@ const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
   context.events.started(breaker, context.mode, guarded === undefined ? undefined : layer.inForce.introduce(guarded));
 };
 
-/** How it ends by itself. */
+/** The call's outcome where nothing from outside ends the call. */
 const outcomeOf = (
   context: CallContext,
   tool: GuardedTool | undefined,
@@ -110,7 +112,10 @@ const outcomeOf = (
   return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => shownToHooks(hooks, context, outcome)));
 };
 
-/** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `withAlternatives`. */
+/**
+ * `approval(doubt(dedupe(alternatives(journal(retry(...))))))`; failures travel in the error channel up to
+ * `withAlternatives`.
+ */
 const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =>
   step.act === 'refuse'
     ? refusedCall(context, step.error)
@@ -122,7 +127,7 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
         approvedFirst(context, step.guarded, step.input, step.key),
       );
 
-/** Before the first attempt, where the turn can undo what the call does, that is kept. */
+/** Where the turn can undo what the call does, the call is noted in the turn's journal before its first attempt. */
 const begunInJournal =
   (context: CallContext, guarded: GuardedTool) =>
   (source: Observable<CallOutcome>): Observable<CallOutcome> => {
@@ -159,8 +164,7 @@ const shownToHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutc
 };
 
 /**
- * Emits when the call's caller, its turn, its layer or its deadline ends it. `ended` gets the error before that, so
- * that it is there when the stream goes on.
+ * Emits when the call's caller, its turn, its layer or its deadline ends it. `ended` is given the error first.
  */
 const endings = (context: CallContext, ended: (ending: ToolExecutionError) => void): Observable<void> =>
   new Observable((subscriber) => {
@@ -172,12 +176,12 @@ const endings = (context: CallContext, ended: (ending: ToolExecutionError) => vo
     return listening === undefined ? undefined : () => listening.cancel();
   });
 
-/** Its outcome where that was there already; else what it was ended with. */
+/** The call's own outcome where it had one by then; else what the call was ended with. */
 const endedOutcome = (context: CallContext, ending: ToolExecutionError): CallOutcome => {
   const { state } = context;
   if (state.phase === 'concluding') return sayingRecord(context, state.outcome);
   const outcome = endedBy(context, ending);
-  // A timeout is an outcome like any other, which `delivered` gives to the shadow.
+  // The shadow hears of a timeout from `delivered`, as of any other outcome.
   if (ending.kind !== 'timeout') context.shadow?.cutShort('canceled');
   return outcome;
 };

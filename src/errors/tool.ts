@@ -86,11 +86,11 @@ const unknownOfOurs: Meaning = { kind: 'internal_error', options: {} };
 const wallNow = (): number => liveRuntime.wallNow();
 
 /**
- * Gives whatever a tool threw its kind: the only place where a tool's message is read.
+ * Gives whatever a tool threw its kind. What a tool threw is read nowhere else.
  * A `ToolExecutionError` passes unchanged. Never throws, whatever was thrown.
  *
  * @param thrown anything: an error, a string, null, a getter that throws, a cyclic cause
- * @param wallNow the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
+ * @param now the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
  *
  * @example
  * toToolExecutionError(new Error('Rate limit exceeded (429)')).status; // 429

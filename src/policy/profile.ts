@@ -35,7 +35,7 @@ export function breakerProfile(profile: ProfileName, effects: Effects | undefine
   return effects === 'read' ? { failureThreshold: 8, cooldownMs: 20_000 } : { failureRate: 0.3, cooldownMs: 15_000 };
 }
 
-/** How long what is remembered: CLAW 1.2 and 1.3. */
+/** What a key is made of, and how long each outcome is remembered: CLAW 1.2 and 1.3. */
 export const DEDUPE_DEFAULTS: Required<DedupePolicy> = {
   scope: 'session',
   volatile: ['clientTs', 'retryCount', 'traceparent'],

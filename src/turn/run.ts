@@ -64,13 +64,13 @@ export interface TurnOptions {
    * `detach` it goes on, and `fleet.attach(turnId)` tells of it.
    */
   readonly onUnsubscribe?: 'cancel' | 'detach';
-  /** Where it is kept what the turn came to: an engine of `spillway/fleet` gives it. Default: nowhere. */
+  /** Keeps what the turn came to; an engine of `spillway/fleet` gives one. Default: nothing is kept. */
   readonly journal?: TurnJournal;
 }
 
 /**
- * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those
- * that are quick. A fan of 100,000 would otherwise stall it for a second, with all its calls in memory before the first
+ * Calls that are started in one go. Then the event loop goes on, and with it deadlines and the results of calls that
+ * are quick. A fan of 100,000 would otherwise stall it for a second, with all its calls in memory before the first
  * could settle: so few are pending at once where tools are quick that their memory is reclaimed young.
  */
 const BURST = 100;
@@ -78,7 +78,7 @@ const BURST = 100;
 /** How a turn can end that has not ended by itself. */
 type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
 
-/** The nodes as their needs settle: each with needs is a `forkJoin` of what these come to. */
+/** The nodes as their needs settle: a node with needs is a `forkJoin` of their outcomes. */
 const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledNode>>): Observable<ReadyNode> => {
   const listenTo = outcomes.map(fannedOut);
   const joins = needs.flatMap((all, index) => {
@@ -138,7 +138,7 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * deadline the turn settles with what it has. Emits the turn's events and those of its calls; the last one is
  * `settled`. Unsubscribing cancels everything.
  *
- * A node is joined of its needs:
+ * A node starts when all of its needs have settled:
  *
  * ```
  * flights             ----(a|)
@@ -206,8 +206,8 @@ const turnHere = (layer: Layer, plan: Plan, options: TurnOptions, make: MakeCall
       }),
     );
     subscriber.add(left(turn).subscribe(() => leave(turn, subscriber)));
-    // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
-    // (R-4.6).
+    // Armed after what settles at once, so that a result of the deadline's own instant still counts when it takes some
+    // steps more (R-4.6).
     if (subscriber.closed || turn.isOver) return;
     subscriber.add(turn.over$.subscribe(() => due$.next('timed_out')));
   });
@@ -226,7 +226,7 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   if (turn.isSettled) return;
   turn.isSettled = true;
   turn.isOver = true;
-  // Those that the deadline has taken back go on. No other begins anything because one of them was stopped.
+  // Calls that the deadline has detached go on. Of the others none begins anything because another one was stopped.
   const running = turn.takeRunning();
   for (const call of running) call?.leave();
   for (const [index, call] of running.entries()) if (call !== undefined) connections[index]?.unsubscribe();
@@ -254,7 +254,7 @@ const concluded = (turn: TurnContext, found: Harvest, ending: CutShort | undefin
   turn.isOver = true;
   // A result beats the deadline also where its journal was slow (R-4.6); it is kept before the turn's own end is.
   for (const settled of turn.unjournalled.values()) harvest(found, settled);
-  // Nor is what had settled before the turn moved lost, however soon its end comes here.
+  // What had settled before the turn moved is not lost either, however soon its end comes here.
   for (const settled of journalledBefore(turn, found.results)) harvest(found, settled);
   if (ending !== undefined) cutShort(turn, found, ending);
   const result = resultOf(turn, found);
@@ -274,7 +274,7 @@ const concluded = (turn: TurnContext, found: Harvest, ending: CutShort | undefin
 const resultOf = (turn: TurnContext, { results, failures, executedTools, replayed }: Harvest): TurnResult =>
   turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.redactor.text);
 
-/** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */
+/** The deadline or the caller ended the turn: what has settled is kept, the other nodes get `state`. */
 const cutShort = (turn: TurnContext, found: Harvest, state: CutShort): void => {
   const { nodes, options } = turn.plan;
   const unfinished = nodes.flatMap((node, index) => (found.results[index] === undefined ? [{ node, index }] : []));

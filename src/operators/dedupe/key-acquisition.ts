@@ -45,8 +45,8 @@ export type TellKeyStep = (
 /** What comes of asking for a key. */
 export type KeyAnswer =
   /**
-   * It runs, in place of an earlier one where it took over. Without a lease nothing protects it: the store is lost, for
-   * the reason given, and it would rather run than not.
+   * The call runs, in place of an earlier one where it took over. Without a lease nothing protects it: the store is
+   * lost, for the reason given, and the call is one that would rather run than not.
    */
   | { readonly act: 'run'; readonly lease: Lease; readonly tookOver: boolean; readonly lost?: undefined }
   | { readonly act: 'run'; readonly lease?: undefined; readonly tookOver: boolean; readonly lost: ToolExecutionError }
@@ -80,7 +80,7 @@ interface Inquiry {
   leaderCallId?: string;
   /** Whether that may have taken effect, or may yet. */
   uncertain?: boolean;
-  /** Emits when it is asked; completes where nothing more is to be asked. */
+  /** Emits when the store is to be asked again; completes where nothing more is to be asked. */
   pause$: Observable<unknown>;
   pollMs: number;
   waited: boolean;
@@ -112,7 +112,7 @@ const inquire = (begun: Omit<Inquiry, 'isAsking' | 'pause$' | 'pollMs'>): Observ
       stayWith(inquiry, undefined);
       nothingRuns(inquiry);
     });
-    // Who heard why it is asked for may have left.
+    // The caller may have left when it heard why the key is asked for.
     if (subscriber.closed) return;
     defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
       .pipe(
@@ -219,8 +219,8 @@ const held = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAnswer> =
 };
 
 /**
- * The record was read before it is asked whether its owner was given up: so it is that owner's, and no later one's,
- * whose claim is ended here.
+ * The record was read before anybody asked whether its owner was given up: so the claim that is ended here is that
+ * owner's, and no later one's.
  */
 const released = (
   inquiry: Inquiry,
@@ -287,7 +287,7 @@ const nothingRuns = (inquiry: Inquiry): void => {
   if (isAsking) loseClaim(terms, claim, over !== undefined);
 };
 
-/** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
+/** Without the store `enforced` refuses, as does who has waited for another call; else `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
   const { terms, waited, tell, uncertain = false } = inquiry;
   if (terms.mode === 'enforced' || waited) {

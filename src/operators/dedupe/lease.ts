@@ -13,7 +13,7 @@ import type { StandIns } from './stand-ins.ts';
 const HEARTBEATS_PER_LEASE = 3;
 /** After a renewal that failed the next is asked for sooner, since there is less time left. */
 const RETRIES_PER_LEASE = 12;
-/** Of what is left half is waited for, down to this. */
+/** A renewal is asked for when half of what is left has passed; less than this is not waited for. */
 const LAST_MS = 1;
 /** The last part of a lease does not count: clocks of two machines do not run alike. */
 const MARGIN = 0.05;
@@ -57,7 +57,7 @@ export class Lease {
   readonly standIns: StandIns = { noted: new Set(), inherited: undefined };
   #validUntilMs: number;
   #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
-  /** That it was lost before anyone watched it, and why. */
+  /** Set where the lease was lost before anyone watched it: why it was. */
   #missed: { readonly error: ToolExecutionError | undefined } | undefined;
   #timer: Expiry | undefined;
   /** Renewals that were asked for and not answered yet. */

@@ -115,8 +115,8 @@ export function callKey(parts: CallKeyParts, options?: CanonicalJsonOptions): Ca
   const given = idempotencyKey ?? hookKey;
   const session = scope === 'session' ? sessionKey : undefined;
   const actor = scope === 'session' && given === undefined ? actorId : undefined;
-  // In a list JSON writes what is absent as null, which no text is written as, and escapes lone surrogates, which UTF-8
-  // would make all the same.
+  // In a list JSON writes what is absent as null, and no text like that; and it escapes lone surrogates, all of which
+  // UTF-8 would turn into one character.
   const digest = sha256(
     JSON.stringify([
       VERSION,
