@@ -61,5 +61,4 @@ export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
 
 export type { SpillwayOptions } from './options.ts';
-export { acrossProcesses } from './stores/across-processes.ts';
 export { createSpillway, type CallOptions, type Spillway, type TypedTurnEvent } from './spillway.ts';

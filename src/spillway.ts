@@ -9,7 +9,7 @@ import { createRetryBudget, retryBudgetOf } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
 import { breakerListener, createBreakers, type BreakerOrder, type Breakers } from './layer/breakers.ts';
-import { callOutcome } from './call/pipe.ts';
+import { callOutcome, type CallingLayer } from './call/pipe.ts';
 import { createDedupe } from './layer/idempotency.ts';
 import { createRecovery } from './layer/error-handler.ts';
 import { CallContext } from './call/context.ts';
@@ -35,7 +35,7 @@ import { createTrace } from './layer/trace.ts';
 import { checkOptions, hostOf, type SpillwayOptions } from './options.ts';
 import type { TurnOptions } from './turn/run.ts';
 import { runnerOf } from './turn/runner.ts';
-import { brought, isBrought } from './saga/brought.ts';
+import { resumed, sharedBreakersType } from './saga/brought.ts';
 import type { ResumeOptions, ResumedTurn } from './saga/resume.ts';
 
 /** What one call has of its own. */
@@ -112,7 +112,7 @@ export interface Spillway {
    * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
    * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
    * called when a program starts, with the plans whose nodes have an undoing or a tool of their own. Rejects with a
-   * `RangeError` in a bundle that has no plan and a store that did not come as `acrossProcesses(store)`.
+   * `RangeError` in a bundle that holds neither `plan` nor a store of several processes.
    */
   resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
   /**
@@ -139,15 +139,15 @@ const callOf = (call: Call, { optional }: CallOptions): Call =>
 
 /** A call as it was asked for, from either form of a request. */
 const requested = (
-  layer: Layer,
+  layer: CallingLayer,
   site: CallSite,
   request: ToolCallRequest | ToolCallEnvelope,
   options: CallOptions,
   report?: (event: ToolEvent) => void,
 ): Observable<CallOutcome> => {
   const { call, error } = readRequest(request, layer.runtime);
-  const context = new CallContext(layer, siteOf(site, options, report), callOf(call, options));
-  return callOutcome(context, toolOf(layer, options), error);
+  const made = layer.makeCall(siteOf(site, options, report), callOf(call, options), toolOf(layer, options), error);
+  return made.outcome$;
 };
 
 /**
@@ -162,6 +162,7 @@ const requested = (
  */
 export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOptions(options);
+  const Shared = options.shareBreakers === true ? sharedBreakersType() : undefined;
   const {
     tools = [],
     providers = [],
@@ -189,7 +190,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     fallback: () => memoryStore({ runtime }),
     warn: (line) => warnings.push(clean(line)),
   });
-  const sharedBreakers = options.shareBreakers === true ? new (brought('shareBreakers'))(dedupe, runtime) : undefined;
+  const sharedBreakers = Shared && new Shared(dedupe, runtime);
   const breakers = createBreakers(
     (toolName) => registry.get(toolName)?.breaker,
     runtime,
@@ -199,7 +200,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   );
   const site: CallSite = { runtime, deadlineMs: Infinity };
   const keepers = [options.approvals, options.budget].filter((keeper) => keeper !== undefined);
-  const layer: Layer = {
+  const layer: CallingLayer = {
     runtime,
     registry,
     breakers,
@@ -216,6 +217,10 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,
+    makeCall: (callSite, call, guarded, malformed) => {
+      const context = new CallContext(layer, callSite, call);
+      return { context, outcome$: callOutcome(context, guarded, malformed) };
+    },
     lookUp: (toolName, input, by) => lookedUp(layer, site, { toolName, input, ...by }),
     running: new RunningCalls(),
     closed: false,
@@ -245,10 +250,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) =>
-      runnerOf(plan as Plan)(layer, plan as Plan, turnOptions, (turnSite, request, guarded) => {
-        const context = new CallContext(layer, turnSite, request);
-        return { context, outcome$: callOutcome(context, guarded) };
-      }) as Observable<TypedTurnEvent<Values>>,
+      runnerOf(plan as Plan)(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,
     failures$: recovery.failures$,
     get droppedEvents() {
@@ -261,11 +263,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
-    resume: async (resumeOptions = {}) => {
-      // Turns alone leave something to resume: without any, a store of the layer's own holds nothing of theirs.
-      if (options.store === undefined && !isBrought('resume')) return [];
-      return brought('resume')(layer, resumeOptions);
-    },
+    resume: (resumeOptions = {}) => resumed(layer, resumeOptions),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };
@@ -273,13 +271,15 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
 
 /** A call beside those that are asked for, for what has to look something up. */
 const lookedUp = (
-  layer: Layer,
+  layer: CallingLayer,
   site: CallSite,
   asked: Pick<Call, 'toolName' | 'input' | keyof Caller>,
 ): ReturnType<Layer['lookUp']> =>
   defer(() => {
     const callId = layer.runtime.id();
     const how = { required: false, unlimited: true, dedupeMode: 'disabled', deadlineMs: Infinity } as const;
-    const call: Call = { callId, ...how, ...asked };
-    return callOutcome(new CallContext(layer, site, call));
+    return layer.makeCall(site, { callId, ...how, ...asked }).outcome$;
   });
+
+// Loaded with every layer where modules are loaded one by one.
+export { acrossProcesses } from './stores/across-processes.ts';

@@ -17,7 +17,8 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
-import type { CallContext } from './context.ts';
+import type { CallContext, CallSite } from './context.ts';
+import type { Call } from './request.ts';
 import { settlingDoubt } from './attempt/doubt.ts';
 import { approvedFirst } from './attempt/gates.ts';
 import { SETTLED } from './state.ts';
@@ -28,9 +29,24 @@ import type { HookRunner } from '../layer/hooks.ts';
 import { idempotentCall, sayingRecord } from './idempotency.ts';
 import { listenForCancellation } from './cancellation.ts';
 import type { GuardedTool } from '../layer/registry.ts';
+import type { Layer } from '../layer/services.ts';
 import type { CallOutcome } from './result.ts';
 import { breakerAtStart } from './attempt/admission.ts';
 import { attemptsAt } from './attempt/retries.ts';
+
+/** A call of a layer's that has not begun: `outcome$` is `callOutcome` of its context. */
+export interface MadeCall {
+  readonly context: CallContext;
+  readonly outcome$: Observable<CallOutcome>;
+}
+
+/**
+ * A layer as turns and undoings have it. Its own copy of the package makes their calls, also where their plan is of
+ * another copy: who waits for a key in this process is known to one copy.
+ */
+export interface CallingLayer extends Layer {
+  readonly makeCall: (site: CallSite, call: Call, guarded?: GuardedTool, malformed?: ToolExecutionError) => MadeCall;
+}
 
 /**
  * One call under the whole order, outermost first: `traced(switches(prepareCall(validate(approval(dedupe(`

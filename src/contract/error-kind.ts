@@ -61,14 +61,33 @@ export const TOOL_ERROR_KINDS: readonly ToolErrorKind[] = /* @__PURE__ */ Object
   TOOL_ERROR_KIND_TRAITS,
 ) as ToolErrorKind[];
 
-const described = (
-  descriptions: Readonly<Record<ToolErrorKind, string>>,
-): Record<ToolErrorKind, ToolErrorKindMeaning> => {
-  const meaning = ([kind, traits]: [string, ToolErrorKindTraits]): [string, ToolErrorKindMeaning] => [
-    kind,
-    { ...traits, description: descriptions[kind as ToolErrorKind] },
-  ];
-  return Object.fromEntries(Object.entries(TOOL_ERROR_KIND_TRAITS).map(meaning)) as Record<
+/** The sentence of every kind, for a person or a model; it carries nothing from the error itself. */
+export const TOOL_ERROR_KIND_DESCRIPTIONS: Readonly<Record<ToolErrorKind, string>> = {
+  unknown_tool: 'No tool of this name exists.',
+  not_permitted: 'This tool may not be used here.',
+  invalid_parameters: 'The input does not fit the tool’s schema.',
+  limit_exceeded: 'A limit on tool calls was reached.',
+  canceled: 'The caller canceled the call.',
+  timeout: 'The tool did not answer in time; it may have taken effect.',
+  transport_error: 'The connection to the tool failed.',
+  execution_error: 'The tool ran and failed.',
+  internal_error: 'The tool call failed unexpectedly.',
+  circuit_open: 'The tool has failed repeatedly and is resting; it was not called.',
+  dependency_failed: 'A call this one needs failed, so it was not made.',
+  deadline_exceeded: 'The deadline passed before the call could be made.',
+  conflict: 'The idempotency key was already used with another input.',
+  duplicate_in_flight: 'The same call is already running.',
+  blocked: 'The call was blocked.',
+  retry_budget_exhausted: 'Too many retries are under way; this one was not made.',
+  store_unavailable: 'The store that guards against duplicates is unavailable.',
+};
+
+const meanings = (): Record<ToolErrorKind, ToolErrorKindMeaning> => {
+  const meaningOf = (kind: ToolErrorKind): ToolErrorKindMeaning => ({
+    ...TOOL_ERROR_KIND_TRAITS[kind],
+    description: TOOL_ERROR_KIND_DESCRIPTIONS[kind],
+  });
+  return Object.fromEntries(TOOL_ERROR_KINDS.map((kind) => [kind, meaningOf(kind)])) as Record<
     ToolErrorKind,
     ToolErrorKindMeaning
   >;
@@ -76,22 +95,4 @@ const described = (
 
 /** The meaning of every kind, in code. */
 export const TOOL_ERROR_KIND_MEANINGS: Readonly<Record<ToolErrorKind, ToolErrorKindMeaning>> =
-  /* @__PURE__ */ described({
-    unknown_tool: 'No tool of this name exists.',
-    not_permitted: 'This tool may not be used here.',
-    invalid_parameters: 'The input does not fit the tool’s schema.',
-    limit_exceeded: 'A limit on tool calls was reached.',
-    canceled: 'The caller canceled the call.',
-    timeout: 'The tool did not answer in time; it may have taken effect.',
-    transport_error: 'The connection to the tool failed.',
-    execution_error: 'The tool ran and failed.',
-    internal_error: 'The tool call failed unexpectedly.',
-    circuit_open: 'The tool has failed repeatedly and is resting; it was not called.',
-    dependency_failed: 'A call this one needs failed, so it was not made.',
-    deadline_exceeded: 'The deadline passed before the call could be made.',
-    conflict: 'The idempotency key was already used with another input.',
-    duplicate_in_flight: 'The same call is already running.',
-    blocked: 'The call was blocked.',
-    retry_budget_exhausted: 'Too many retries are under way; this one was not made.',
-    store_unavailable: 'The store that guards against duplicates is unavailable.',
-  });
+  /* @__PURE__ */ meanings();

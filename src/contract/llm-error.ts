@@ -14,18 +14,33 @@ export interface LlmErrorKindMeaning {
   readonly description: string;
 }
 
-/** The meaning of every kind, in the order in which they are asked. */
-export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKindMeaning>> = {
-  auth_error: {
-    retriable: false,
-    description: 'The provider did not accept the credentials, or they do not allow this.',
-  },
-  quota_exceeded: { retriable: false, description: 'The account’s quota or credit is used up.' },
-  rate_limit: { retriable: true, description: 'The provider asks for fewer requests for a while.' },
-  timeout: { retriable: true, description: 'The model did not answer in time.' },
-  network_error: { retriable: true, description: 'The connection failed, or the provider did.' },
-  model_error: { retriable: false, description: 'The provider refused the request, or the model could not answer it.' },
+/** The class of every kind, in the order in which the kinds are asked: whether asking again can help. */
+export const LLM_ERROR_KIND_CLASSES: Readonly<Record<LlmErrorKind, Classification>> = {
+  auth_error: 'permanent',
+  quota_exceeded: 'permanent',
+  rate_limit: 'transient',
+  timeout: 'transient',
+  network_error: 'transient',
+  model_error: 'permanent',
 };
+
+const meanings = (): Record<LlmErrorKind, LlmErrorKindMeaning> => {
+  const meaning = (kind: LlmErrorKind, description: string): LlmErrorKindMeaning => ({
+    retriable: LLM_ERROR_KIND_CLASSES[kind] === 'transient',
+    description,
+  });
+  return {
+    auth_error: meaning('auth_error', 'The provider did not accept the credentials, or they do not allow this.'),
+    quota_exceeded: meaning('quota_exceeded', 'The account’s quota or credit is used up.'),
+    rate_limit: meaning('rate_limit', 'The provider asks for fewer requests for a while.'),
+    timeout: meaning('timeout', 'The model did not answer in time.'),
+    network_error: meaning('network_error', 'The connection failed, or the provider did.'),
+    model_error: meaning('model_error', 'The provider refused the request, or the model could not answer it.'),
+  };
+};
+
+/** The meaning of every kind, in the same order. */
+export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKindMeaning>> = /* @__PURE__ */ meanings();
 
 /** What is known of a model's failure beside its kind and message. */
 export interface LlmErrorOptions {
@@ -64,8 +79,7 @@ export class LlmError extends Error {
   constructor(kind: LlmErrorKind, message: string, options: LlmErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.classification =
-      options.classification ?? (LLM_ERROR_KIND_MEANINGS[kind].retriable ? 'transient' : 'permanent');
+    this.classification = options.classification ?? LLM_ERROR_KIND_CLASSES[kind];
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
     this.code = options.code;

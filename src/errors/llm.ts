@@ -1,5 +1,5 @@
 import type { Classification } from '../contract/error-kind.ts';
-import { LLM_ERROR_KIND_MEANINGS, LlmError, isLlmError, type LlmErrorKind } from '../contract/llm-error.ts';
+import { LLM_ERROR_KIND_CLASSES, LlmError, isLlmError, type LlmErrorKind } from '../contract/llm-error.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
 import { classOfStructure } from './class.ts';
@@ -23,7 +23,7 @@ const classOf = (reading: Reading): Classification => {
   const { status, code, structure } = reading;
   const structural =
     classOfStructure({ status, code, retryAfterMs: structure.retryAfterMs })?.classification ?? classOfReading(reading);
-  return structural ?? (LLM_ERROR_KIND_MEANINGS[kindOf(reading)].retriable ? 'transient' : 'permanent');
+  return structural ?? LLM_ERROR_KIND_CLASSES[kindOf(reading)];
 };
 
 /** True for a model error of ours that holds what one holds: another copy of the package may know other kinds. */
@@ -33,7 +33,7 @@ const isWhole = (thrown: unknown): thrown is LlmError => {
   const classification = read(thrown, 'classification');
   return (
     typeof kind === 'string' &&
-    Object.hasOwn(LLM_ERROR_KIND_MEANINGS, kind) &&
+    Object.hasOwn(LLM_ERROR_KIND_CLASSES, kind) &&
     (classification === 'transient' || classification === 'permanent') &&
     typeof read(thrown, 'message') === 'string'
   );

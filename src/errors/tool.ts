@@ -1,4 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, TOOL_ERROR_KIND_TRAITS, type ToolErrorKind } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_DESCRIPTIONS, TOOL_ERROR_KIND_TRAITS, type ToolErrorKind } from '../contract/error-kind.ts';
 import { isLlmError } from '../contract/llm-error.ts';
 import { ToolExecutionError, isOwnToolError, isToolExecutionError } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -63,7 +63,7 @@ const adopted = (thrown: unknown): ToolExecutionError | undefined => {
   const kind = isToolExecutionError(thrown) ? textOf(thrown, 'kind') : undefined;
   if (!isToolErrorKind(kind)) return undefined;
   const classification = textOf(thrown, 'classification');
-  const error = new ToolExecutionError(kind, textOf(thrown, 'message') ?? TOOL_ERROR_KIND_MEANINGS[kind].description, {
+  const error = new ToolExecutionError(kind, textOf(thrown, 'message') ?? TOOL_ERROR_KIND_DESCRIPTIONS[kind], {
     code: textOf(thrown, 'code'),
     status: numberOf(thrown, 'status'),
     retryAfterMs: numberOf(thrown, 'retryAfterMs'),

@@ -1,4 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_DESCRIPTIONS, type ToolErrorKind } from '../contract/error-kind.ts';
 import { CHECK, adviceOf, type Effect, type FailureFacts } from './advice.ts';
 import { statusWords } from './status-words.ts';
 
@@ -54,7 +54,7 @@ const NOT_RUN = 'The tool call failed.';
 /** What happened: the kind, the status in words, and whether the tool ran where these leave it open. */
 const happened = (kind: ToolErrorKind, effect: Effect, { status, detail }: FailureWords): string[] => {
   const said = EFFECT_SAID[kind];
-  const sentences = [said === 'ran' && effect === 'did_not_run' ? NOT_RUN : TOOL_ERROR_KIND_MEANINGS[kind].description];
+  const sentences = [said === 'ran' && effect === 'did_not_run' ? NOT_RUN : TOOL_ERROR_KIND_DESCRIPTIONS[kind]];
   const answered = statusWords(status);
   if (answered !== undefined) sentences.push(`Its service answered ${status}: ${answered.words}.`);
   if (detail !== undefined) sentences.push(detail.toWellFormed());

@@ -16,6 +16,7 @@ import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Compensation, Plan, PlanNode } from '../contract/turn.ts';
 import { listed } from '../layer/listing.ts';
+import type { CallingLayer } from '../call/pipe.ts';
 import type { Layer } from '../layer/services.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
@@ -80,7 +81,7 @@ const toolOf =
     return { guarded, undoing: plan === undefined ? guarded.compensate : undoingOf(plan, id, guarded) };
   };
 
-const siteOf = (layer: Layer, record: JournalRecord, plans: readonly Plan[], isLast: boolean): UndoSite => {
+const siteOf = (layer: CallingLayer, record: JournalRecord, plans: readonly Plan[], isLast: boolean): UndoSite => {
   const { journal } = record;
   const { turnId } = journal;
   return {
@@ -149,7 +150,7 @@ const untold = (turnId: string): Finished => ({
 
 /** Undoes one turn, unless its process lives, another process is at it, or it has settled meanwhile. */
 const resumed = (
-  layer: Layer,
+  layer: CallingLayer,
   found: Journal,
   { plans = [], leaseMs = DEDUPE_DEFAULTS.leaseMs }: ResumeOptions,
   createdAtMs: number,
@@ -189,7 +190,7 @@ const resumed = (
  * @throws ToolExecutionError `store_unavailable` where the store cannot list them
  * @throws RangeError for a plan with a tool that cannot be registered, and for an option out of its range
  */
-export const resumeTurns = async (layer: Layer, options: ResumeOptions): Promise<readonly ResumedTurn[]> => {
+export const resumeTurns = async (layer: CallingLayer, options: ResumeOptions): Promise<readonly ResumedTurn[]> => {
   checkKeys('resume', options, ['plans', 'leaseMs']);
   const { plans = [], leaseMs } = options;
   if (leaseMs !== undefined) checkNumber('leaseMs', leaseMs, positiveDuration);

@@ -16,10 +16,9 @@ import {
 import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { JournalEntry } from '../contract/settle/journal.ts';
 import type { AnyTool, ToolContext } from '../contract/tool.ts';
-import { CallContext } from '../call/context.ts';
-import type { CallSite } from '../call/context.ts';
+import type { CallContext, CallSite } from '../call/context.ts';
 import { keyOf } from '../call/idempotency.ts';
-import { callOutcome } from '../call/pipe.ts';
+import type { MadeCall } from '../call/pipe.ts';
 import { readInput, type Call } from '../call/request.ts';
 import type { CallOutcome } from '../call/result.ts';
 import { UNDO_KEEP_MS, undoPolicy, type Undoing } from '../layer/settle/compensation.ts';
@@ -154,13 +153,14 @@ export const undoCall = (
       unbudgeted: true,
       ...given({ report, journal: engine && ofUndoings(engine) }),
     };
-    const once = (): CallContext => new CallContext(layer, callSite, { ...call, callId: layer.runtime.id() });
-    const ended = (context: CallContext): Observable<CallOutcome> =>
-      callOutcome(context, used).pipe(stoppedBy(engine, context));
+    const once = (): MadeCall => layer.makeCall(callSite, { ...call, callId: layer.runtime.id() }, used);
+    const ended = ({ context, outcome$ }: MadeCall): Observable<CallOutcome> =>
+      outcome$.pipe(stoppedBy(engine, context));
     const first = once();
     return ended(first).pipe(
       switchMap((outcome) => {
-        const key = used === undefined || !isLeftOver(first, used, outcome) ? undefined : keyOf(first, used)?.key;
+        const { context } = first;
+        const key = used === undefined || !isLeftOver(context, used, outcome) ? undefined : keyOf(context, used)?.key;
         if (key === undefined) return of(outcome);
         return concat(forgotten(layer, key), ended(once()));
       }),

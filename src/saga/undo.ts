@@ -23,7 +23,7 @@ import { toToolExecutionError } from '../errors/tool.ts';
 import type { Undoing } from '../layer/settle/compensation.ts';
 import { HOOK_FAILED } from '../layer/hooks.ts';
 import type { GuardedTool } from '../layer/registry.ts';
-import type { Layer } from '../layer/services.ts';
+import type { CallingLayer } from '../call/pipe.ts';
 import { forkJoinAll } from '../operators/work/join-tree.ts';
 import type { StopWatch } from '../operators/work/stop-watch.ts';
 import { given } from '../policy/check.ts';
@@ -46,7 +46,7 @@ export interface LiveCall {
 
 /** Whose turn is undone, and why. */
 export interface UndoSite {
-  readonly layer: Layer;
+  readonly layer: CallingLayer;
   /** The trace that the turn is part of; not known in a process that only finishes it. */
   readonly trace?: TracePart;
   readonly journal: Journal;

@@ -3,18 +3,25 @@ import { SharedBreakers } from '../layer/shared-breakers/registry.ts';
 import { bring } from '../saga/brought.ts';
 import { resumeTurns } from '../saga/resume.ts';
 
-// With this module, whoever loads it: a bundle has it with the first that calls what is exported here.
-bring({ resume: resumeTurns, shareBreakers: SharedBreakers });
+const bringAll = (): void => bring({ resumeTurns, SharedBreakers });
+
+// Where modules are loaded one by one, every layer has both with this one. A bundler leaves this module out of a
+// program that calls nothing of it.
+bringAll();
 
 /**
- * Puts into a program's bundle what a layer does over a store that others see, too: `shareBreakers` and `resume()`.
- * `redisStore` and `sqliteStore` have it done. It is for a store of another kind in a program that is bundled; where
- * modules are loaded one by one, all is there.
+ * Puts into a program's bundle what a layer does over a store that other processes use, too: `shareBreakers` and
+ * `resume()`. `redisStore` and `sqliteStore` do so themselves. It is for a store of another kind in a program that is
+ * bundled; where modules are loaded one by one, every layer has both.
  *
- * @param store any store; gone through untouched
+ * @param store any store; nothing about it is changed
  * @returns the same store
  *
  * @example
  * const spillway = createSpillway({ tools, store: acrossProcesses(store), shareBreakers: true });
  */
-export const acrossProcesses = <Store extends DedupeStore>(store: Store): Store => store;
+export const acrossProcesses = <Store extends DedupeStore>(store: Store): Store => {
+  // The call does something, so that no bundler takes it for nothing but its argument.
+  bringAll();
+  return store;
+};

@@ -5,8 +5,7 @@ import type { Plan, TurnResult } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import type { CallContext, CallSite } from '../call/context.ts';
-import type { GuardedTool } from '../layer/registry.ts';
-import type { Layer } from '../layer/services.ts';
+import type { CallingLayer } from '../call/pipe.ts';
 import type { SettledNode } from './harvest.ts';
 import { nodeAt } from './plan-node.ts';
 import type { Call } from '../call/request.ts';
@@ -19,19 +18,9 @@ import { Saga } from '../saga/saga.ts';
 import { withoutKeys } from '../saga/shown.ts';
 import { given } from '../policy/check.ts';
 
-/**
- * Makes a call of the layer's. It is the layer's own copy of the package that does, also where the plan is another's:
- * who waits for a key in this process is known to one copy.
- */
-export type MakeCall = (
-  site: CallSite,
-  request: Call,
-  guarded: GuardedTool | undefined,
-) => { readonly context: CallContext; readonly outcome$: Observable<CallOutcome> };
-
 /** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
 export class TurnContext {
-  readonly layer: Layer;
+  readonly layer: CallingLayer;
   readonly plan: Plan;
   readonly turnId: string;
   readonly timeoutMs: number;
@@ -55,11 +44,10 @@ export class TurnContext {
   isLeft = false;
   readonly #subscriber: Subscriber<TurnEvent>;
   readonly #report: (event: TraceEvent) => void;
-  readonly #make: MakeCall;
   /** By index: the calls that have not settled. Not a Map, for the reason that `RunningCalls` gives. */
   #running: Array<CallContext | undefined> = [];
 
-  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, options: TurnOptions, make: MakeCall) {
+  constructor(layer: CallingLayer, plan: Plan, subscriber: Subscriber<TurnEvent>, options: TurnOptions) {
     const { session, actor, tenant, journal, turnId = journal?.turnId } = options;
     const { runtime } = layer;
     this.layer = layer;
@@ -71,7 +59,6 @@ export class TurnContext {
     this.timeoutMs = plan.options.timeoutMs ?? TURN_TIMEOUT_MS;
     this.usedDefault = plan.nodes.map(() => false);
     this.#subscriber = subscriber;
-    this.#make = make;
     this.#report =
       journal === undefined
         ? (event) => subscriber.next(event as TurnEvent)
@@ -157,7 +144,7 @@ export class TurnContext {
   call(index: number, request: Call): Observable<{ readonly outcome: CallOutcome; readonly executed: boolean }> {
     const { tool } = nodeAt(this.plan, index);
     const guarded = typeof tool === 'string' ? undefined : this.layer.registry.of(tool);
-    const { context, outcome$ } = this.#make(this.site, request, guarded);
+    const { context, outcome$ } = this.layer.makeCall(this.site, request, guarded);
     this.#running[index] = context;
     return outcome$.pipe(
       filter(() => this.#running[index] === context),

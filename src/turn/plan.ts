@@ -11,6 +11,9 @@ import { resumeTurns } from '../saga/resume.ts';
 import { runTurn } from './run.ts';
 import { RUN, type RunnablePlan } from './runner.ts';
 
+// A program that makes plans may have turns to resume, already before its first plan is made.
+bring({ resumeTurns });
+
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */
 const NODES_MAX = 200_000;
 /** Names that an error lists before it says how many more there are. */
@@ -206,7 +209,6 @@ const checkDefault = ({ id, needs = [], default: fallback }: PlanNode): void => 
 };
 
 const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): RunnablePlan<Values> => {
-  bring({ resume: resumeTurns });
   checkOptions(options);
   if (nodes.length > NODES_MAX)
     throw new PlanError(

@@ -25,13 +25,14 @@ import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.t
 import { onAbort } from '../operators/work/on-abort.ts';
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
+import type { CallingLayer } from '../call/pipe.ts';
 import type { Layer } from '../layer/services.ts';
 import { journalledBefore, journalledOutcome, unbegun } from './journalled.ts';
 import type { ReadyNode } from './node.ts';
 import { given } from '../policy/check.ts';
 import { leave, left, takenOver } from './leaving.ts';
 import { nameOf } from './plan-node.ts';
-import { TurnContext, type MakeCall } from './context.ts';
+import { TurnContext } from './context.ts';
 import { toldOf } from '../policy/trace-part.ts';
 import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
@@ -157,9 +158,9 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
  * ```
  */
-export function runTurn(layer: Layer, plan: Plan, options: TurnOptions, make: MakeCall): Observable<TurnEvent> {
+export function runTurn(layer: CallingLayer, plan: Plan, options: TurnOptions): Observable<TurnEvent> {
   const { fleet } = options;
-  return fleet === undefined ? turnHere(layer, plan, options, make) : elsewhere(layer, plan, { ...options, fleet });
+  return fleet === undefined ? turnHere(layer, plan, options) : elsewhere(layer, plan, { ...options, fleet });
 }
 
 const elsewhere = (
@@ -168,11 +169,11 @@ const elsewhere = (
   { signal, journal: _, ...options }: TurnOptions & { readonly fleet: FleetPort },
 ): Observable<TurnEvent> => turnElsewhere({ ...options, aborted$: aborted(signal) }, plan, runtime);
 
-const turnHere = (layer: Layer, plan: Plan, options: TurnOptions, make: MakeCall): Observable<TurnEvent> =>
+const turnHere = (layer: CallingLayer, plan: Plan, options: TurnOptions): Observable<TurnEvent> =>
   new Observable((subscriber) => {
     // A tool that the plan brings along is checked as a registered one is: before anything runs.
     for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
-    const turn = new TurnContext(layer, plan, subscriber, options, make);
+    const turn = new TurnContext(layer, plan, subscriber, options);
     const outcomes = plan.nodes.map(() => new AsyncSubject<SettledNode>());
     // Apart from what listens to them: at the deadline calls can go on that nobody waits for.
     const connections: Subscription[] = [];

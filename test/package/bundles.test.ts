@@ -7,74 +7,104 @@ import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { root } from './consumer.ts';
 
-/** What one program of a user, bundled with the package's own modules, writes. */
-const written = async (names: string, program: string): Promise<unknown> => {
-  const contents = `import { createSpillway, tool, ${names} } from './src/index.ts';
-    import { memoryStore } from './src/stores/memory.ts';
-    ${program}`;
+const run = async (file: string, cwd: string): Promise<unknown> =>
+  JSON.parse((await promisify(execFile)(process.execPath, [file], { cwd })).stdout);
+
+const bundled = async (contents: string): Promise<Uint8Array> => {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: root, loader: 'ts' },
     bundle: true,
+    minify: true,
     write: false,
     format: 'esm',
     platform: 'browser',
-    external: ['node:*'],
+    external: ['node:*', './store.mjs'],
   });
+  return outputFiles[0]?.contents ?? new Uint8Array();
+};
+
+/** What a user's program writes that is bundled by esbuild and minified, beside a bundle of its own with a store. */
+const written = async (program: string): Promise<unknown> => {
   const folder = await mkdtemp(join(tmpdir(), 'bundle-'));
   try {
-    const file = join(folder, 'program.mjs');
-    await writeFile(file, outputFiles[0]?.contents ?? '');
-    return JSON.parse((await promisify(execFile)(process.execPath, [file], { cwd: folder })).stdout);
+    await writeFile(join(folder, 'store.mjs'), await bundled(`export { sqliteStore } from './src/stores/sqlite.ts';`));
+    await writeFile(join(folder, 'program.mjs'), await bundled(program));
+    return await run('program.mjs', folder);
   } finally {
     await rm(folder, { recursive: true });
   }
 };
 
-/** Two layers over one store; the tool fails in the first until its breaker opens, and the second is asked then. */
+/** Two layers over one store: the tool fails in the first until its breaker opens; then the second is asked. */
 const TWO_LAYERS = `
+  import { createSpillway, tool } from './src/index.ts';
   const down = tool({ name: 'down', policy: { breaker: { failureThreshold: 1 }, retry: { maxAttempts: 1 } },
     execute: () => { throw Object.assign(new Error('reset'), { code: 'ECONNRESET' }); } });
   const ask = async (store) => {
     const layers = [1, 2].map(() => createSpillway({ tools: [down], store, shareBreakers: true }));
-    const kinds = [];
-    for (const layer of layers) kinds.push((await layer.execute({ toolName: 'down', input: {} })).error.code);
+    const codes = [];
+    for (const layer of layers) codes.push((await layer.execute({ toolName: 'down', input: {} })).error.code);
     const turns = await layers[0].resume();
     for (const layer of layers) await layer.close();
-    return [...kinds, turns.length];
+    console.log(JSON.stringify([...codes, turns.length]));
   };`;
-const MISSING =
-  'is not in this bundle: redisStore, sqliteStore and, for resume, plan bring it along; ' +
-  'hand a store of another kind over as acrossProcesses(store)';
+const SHARED = ['transport_error', 'circuit_open', 0];
 
 describe('a bundle', () => {
-  it('R-3.10 shares breakers and resumes over a store of SQLite, with nothing said', async () => {
-    const program = `import { sqliteStore } from './src/stores/sqlite.ts';
-      ${TWO_LAYERS}
-      console.log(JSON.stringify(await ask(sqliteStore('calls.db'))));`;
-    expect(await written('liveRuntime', program)).toEqual(['transport_error', 'circuit_open', 0]);
+  it.each([
+    ['of SQLite', `import { sqliteStore } from './src/stores/sqlite.ts'; ask(sqliteStore('calls.db'));`],
+    ['of another copy of the package', `import { sqliteStore } from './store.mjs'; ask(sqliteStore('calls.db'));`],
+    [
+      'of another kind, said to be one of several processes',
+      `import { acrossProcesses } from './src/operate.ts';
+       import { memoryStore } from './src/stores/memory.ts';
+       const store = memoryStore();
+       acrossProcesses(store);
+       ask(store);`,
+    ],
+  ])('R-3.10 shares breakers over a store %s, and can resume', async (_, program) => {
+    expect(await written(TWO_LAYERS + program)).toEqual(SHARED);
   });
 
-  it('R-3.10 does so over a store of another kind that it was told of', async () => {
-    const program = `${TWO_LAYERS} console.log(JSON.stringify(await ask(acrossProcesses(memoryStore()))));`;
-    expect(await written('acrossProcesses', program)).toEqual(['transport_error', 'circuit_open', 0]);
-  });
-
-  it('R-3.10 R-18.6 says what is missing over one that it was not told of, before anything runs', async () => {
-    const program = `const said = (error) => error.name + ': ' + error.message;
-      const failures = [];
-      try { createSpillway({ store: memoryStore(), shareBreakers: true }); }
-      catch (error) { failures.push(said(error)); }
-      await createSpillway({ store: memoryStore() }).resume().catch((error) => failures.push(said(error)));
-      console.log(JSON.stringify([failures, await createSpillway().resume()]));`;
-    expect(await written('liveRuntime', program)).toEqual([
-      [`RangeError: shareBreakers ${MISSING}`, `RangeError: resume ${MISSING}`],
-      [],
+  it('R-3.10 R-18.6 says what it lacks where it was given no store of several processes', async () => {
+    const program = `import { createSpillway } from './src/index.ts';
+      import { memoryStore } from './src/stores/memory.ts';
+      const said = [];
+      const told = (error) => said.push(error.name + ': ' + error.message);
+      const store = memoryStore();
+      const seen = { ...store, report: () => { said.push('the store was asked'); return store.report(); } };
+      try { createSpillway({ store: seen, shareBreakers: true }); } catch (error) { told(error); }
+      await new Promise((resolve) => { setTimeout(resolve); });
+      await createSpillway({ store }).resume().catch(told);
+      console.log(JSON.stringify(said));`;
+    const remedy = 'give createSpillway a store that came through acrossProcesses of spillway/operate';
+    expect(await written(program)).toEqual([
+      `RangeError: shareBreakers is not in this bundle: ${remedy}`,
+      `RangeError: resume() is not in this bundle: ${remedy}`,
     ]);
   });
 
-  it('R-18.6 resumes where it has made a plan, over any store', async () => {
-    const program = `const none = plan();
-      console.log(JSON.stringify(await createSpillway({ store: memoryStore() }).resume({ plans: [none] })));`;
-    expect(await written('plan', program)).toEqual([]);
+  it('R-18.6 can resume before its first plan is made, where it holds what makes plans', async () => {
+    const program = `import { createSpillway, plan } from './src/index.ts';
+      import { memoryStore } from './src/stores/memory.ts';
+      const turns = await createSpillway({ store: memoryStore() }).resume();
+      console.log(JSON.stringify([turns, plan().nodes]));`;
+    expect(await written(program)).toEqual([[], []]);
+  });
+});
+
+describe('modules that are loaded one by one', () => {
+  it('R-3.10 share breakers over any store, also where an adapter makes the layer', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'modules-'));
+    try {
+      const adapter = JSON.stringify(join(root, 'src/adapters/function.ts'));
+      const program = `import { guardFunction } from ${adapter};
+        const twice = guardFunction('twice', (n) => 2 * n, { shareBreakers: true });
+        console.log(JSON.stringify(await twice(21)));`;
+      await writeFile(join(folder, 'program.mjs'), program);
+      expect(await run('program.mjs', folder)).toBe(42);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -108,6 +108,15 @@ describe('the package', () => {
     expect(readFileSync(join(installed, 'dist/inspect/page-asset.js'), 'utf8')).not.toContain('.ci/');
   });
 
+  it('R-3.10 shares breakers over any store where an adapter is all that a program imports', () => {
+    const program = `
+      const { guardFunction } = await import('spillway/adapters/function');
+      const twice = guardFunction('twice', (n) => 2 * n, { shareBreakers: true });
+      console.log(await twice(21));`;
+    writeFileSync(join(consumer, 'adapter.js'), program);
+    expect(node(consumer, 'adapter.js')).toBe('42\n');
+  });
+
   it('has a command', () => {
     // Without `node` before it: it starts with a shebang and may be executed.
     expect(run(consumer, join(installed, 'dist/cli/main.js'), '--help')).toContain('spillway run');

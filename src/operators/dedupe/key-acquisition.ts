@@ -287,7 +287,7 @@ const nothingRuns = (inquiry: Inquiry): void => {
   if (isAsking) loseClaim(terms, claim, over !== undefined);
 };
 
-/** Without the store `enforced` refuses, as does who has waited for another call; else `bestEffort` runs and says so. */
+/** Without the store `enforced` refuses, as does a call that has waited; else `bestEffort` runs and says so. */
 const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
   const { terms, waited, tell, uncertain = false } = inquiry;
   if (terms.mode === 'enforced' || waited) {

@@ -1,4 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, type Classification } from '../../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_TRAITS, type Classification } from '../../contract/error-kind.ts';
 import type { ClassificationOverrides } from '../../contract/policy.ts';
 import type { ErrorReader } from '../../contract/tool-error.ts';
 import { classOfStructure } from '../../errors/class.ts';
@@ -44,7 +44,7 @@ export function classify(error: unknown, overrides: ClassificationOverrides = {}
   if (structural !== undefined) return structural;
   if (classification !== undefined && worded) return of(classification, 'words', `its words sound ${classification}`);
   if (classification !== undefined) return of(classification, 'entrance', `it is ${classification} by what entered`);
-  const own = TOOL_ERROR_KIND_MEANINGS[kind].classification;
+  const own = TOOL_ERROR_KIND_TRAITS[kind].classification;
   if (own !== undefined) return of(own, 'kind', `${kind} is ${own}`);
   return of('transient', 'default', `nothing says that ${kind} is permanent`);
 }
