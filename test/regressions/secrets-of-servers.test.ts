@@ -1,5 +1,5 @@
 // Was: the 257th secret of a file's servers, one of over 4,096 characters and those of args and addresses were shown.
-// Now: none is, and more than can be known are refused before anything starts.
+// Now: none is, and more than can be known are refused before anything starts, by `check` as well.
 import { describe, expect, it } from 'vitest';
 import { joined, secretsOf } from '../../src/cli/plan/secrets.ts';
 import { withoutSecrets } from '../../src/policy/redact/known.ts';
@@ -52,6 +52,18 @@ describe('R-11.4 how many secrets are known', () => {
       const { code, stderr } = await spillway(...command);
       expect(stderr).toContain('not 1025 of');
       expect(stderr).not.toContain('it began');
+      expect(code).toBe(2);
+    }
+  });
+
+  it('R-11.4 check finds it where run and mcp would refuse to start', async () => {
+    using place = folder();
+    const servers = { m: { command: process.execPath, env: envOf(many(1025)) } };
+    const turn = { nodes: [{ id: 'n', tool: 'm.x' }] };
+    const files = { 'plan.yaml': { servers, turn }, 'proxy.yaml': { servers, tools: { 'm.x': { effects: 'read' } } } };
+    for (const [name, file] of Object.entries(files)) {
+      const { code, stdout } = await spillway('check', place.write(name, JSON.stringify(file)));
+      expect(stdout).toMatch(/servers: the servers may be given at most 1024 secrets .*not 1025 of/);
       expect(code).toBe(2);
     }
   });

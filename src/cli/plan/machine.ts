@@ -2,6 +2,8 @@ import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import type { Problem } from '../../formats/yaml.ts';
+import { UsageError } from '../arguments/usage.ts';
+import { secretsOf } from './secrets.ts';
 import { launchOf } from './servers.ts';
 
 const exists = async (file: string, mode: number): Promise<boolean> => {
@@ -35,12 +37,23 @@ const programIsThere = async (command: string, folders: string): Promise<boolean
   return found.includes(true);
 };
 
-/** What servers need of this machine: folders must be there, programs should. */
+/** A command that is given more secrets than it can keep out of what it prints refuses to start. */
+const secretsProblem = (servers: Readonly<Record<string, ServerEntry>>): Problem[] => {
+  try {
+    secretsOf(servers);
+    return [];
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return [{ message: error.message, at: ['servers'] }];
+  }
+};
+
+/** What servers need of this machine: folders must be there, programs should, and secrets must not be too many. */
 export const checkServers = async (
   servers: Readonly<Record<string, ServerEntry>>,
   folder: string,
 ): Promise<{ readonly problems: Problem[]; readonly warnings: string[] }> => {
-  const problems: Problem[] = [];
+  const problems = secretsProblem(servers);
   const warnings: string[] = [];
   for (const [name, entry] of Object.entries(servers)) {
     const { command } = entry;
