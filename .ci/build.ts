@@ -65,8 +65,6 @@ await build({
   outdir: join(dist, 'node'),
   outbase: dist,
   bundle: true,
-  // All that these modules do, and not what a program would use of it: `sideEffects` of the manifest is for bundlers.
-  ignoreAnnotations: true,
   splitting: true,
   packages: 'external',
   format: 'esm',

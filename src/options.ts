@@ -44,8 +44,8 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   /**
    * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together
    * make the probes. Costs a question to the store for each attempt. While the store gives no answer each process goes
-   * by its own. In a bundle, a store that is neither SQLite's nor Redis' has to come through `acrossProcesses` of
-   * `spillway/operate`. Default false.
+   * by its own. In a bundle it needs a `store`, and one that is neither SQLite's nor Redis' has to come through
+   * `acrossProcesses` of `spillway/operate`. Default false.
    */
   readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */

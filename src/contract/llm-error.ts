@@ -42,6 +42,11 @@ const meanings = (): Record<LlmErrorKind, LlmErrorKindMeaning> => {
 /** The meaning of every kind, in the same order. */
 export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKindMeaning>> = /* @__PURE__ */ meanings();
 
+const classOf = (kind: LlmErrorKind): Classification => {
+  if (Object.hasOwn(LLM_ERROR_KIND_CLASSES, kind)) return LLM_ERROR_KIND_CLASSES[kind];
+  throw new RangeError(`an LlmError’s kind is one of ${Object.keys(LLM_ERROR_KIND_CLASSES).join(', ')}, not ${kind}`);
+};
+
 /** What is known of a model's failure beside its kind and message. */
 export interface LlmErrorOptions {
   /** The class, where the failure's structure says other than its kind. */
@@ -58,6 +63,8 @@ export interface LlmErrorOptions {
 
 /**
  * The one error a model call fails with: a kind from a closed list, whether to ask again, and when.
+ *
+ * @throws RangeError for a kind that is not in the list
  *
  * @example
  * new LlmError('rate_limit', 'Too many requests', { status: 429, retryAfterMs: 7_000 }).classification; // 'transient'
@@ -79,7 +86,7 @@ export class LlmError extends Error {
   constructor(kind: LlmErrorKind, message: string, options: LlmErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.classification = options.classification ?? LLM_ERROR_KIND_CLASSES[kind];
+    this.classification = options.classification ?? classOf(kind);
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
     this.code = options.code;

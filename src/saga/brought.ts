@@ -19,7 +19,8 @@ const ofAnyCopy = globalThis as { [ANY_COPY]?: Parts };
 /** From now on all layers of this process have these parts. */
 export const bring = (parts: Parts): void => {
   own = { ...own, ...parts };
-  ofAnyCopy[ANY_COPY] = { ...parts, ...ofAnyCopy[ANY_COPY] };
+  // Where nothing may be added to the global object, each copy has its own parts alone.
+  Reflect.set(globalThis, ANY_COPY, { ...parts, ...ofAnyCopy[ANY_COPY] });
 };
 
 const missing = (what: string): RangeError =>

@@ -21,7 +21,7 @@ bringAll();
  * const spillway = createSpillway({ tools, store: acrossProcesses(store), shareBreakers: true });
  */
 export const acrossProcesses = <Store extends DedupeStore>(store: Store): Store => {
-  // The call does something, so that no bundler takes it for nothing but its argument.
+  // A call that only gave its argument back could be dropped by a bundler, and this module with it.
   bringAll();
   return store;
 };

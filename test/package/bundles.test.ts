@@ -53,6 +53,12 @@ const SHARED = ['transport_error', 'circuit_open', 0];
 describe('a bundle', () => {
   it.each([
     ['of SQLite', `import { sqliteStore } from './src/stores/sqlite.ts'; ask(sqliteStore('calls.db'));`],
+    [
+      'of SQLite, whatever another copy of the package has brought',
+      `import { sqliteStore } from './src/stores/sqlite.ts';
+       globalThis[Symbol.for('spillway.brought')] = { SharedBreakers: Object, resumeTurns: Object };
+       ask(sqliteStore('calls.db'));`,
+    ],
     ['of another copy of the package', `import { sqliteStore } from './store.mjs'; ask(sqliteStore('calls.db'));`],
     [
       'of another kind, said to be one of several processes',
@@ -64,6 +70,16 @@ describe('a bundle', () => {
     ],
   ])('R-3.10 shares breakers over a store %s, and can resume', async (_, program) => {
     expect(await written(TWO_LAYERS + program)).toEqual(SHARED);
+  });
+
+  it('R-3.10 has what shares breakers with a store of Redis', async () => {
+    const program = `import { createSpillway } from './src/index.ts';
+      import { redisStore } from './src/stores/redis.ts';
+      const client = { isOpen: true, isReady: true, options: {}, on() {}, sendCommand: () => new Promise(() => undefined) };
+      createSpillway({ store: redisStore(client), shareBreakers: true });
+      console.log(JSON.stringify('made'));
+      process.exit();`;
+    expect(await written(program)).toBe('made');
   });
 
   it('R-3.10 R-18.6 says what it lacks where it was given no store of several processes', async () => {
@@ -94,15 +110,22 @@ describe('a bundle', () => {
 });
 
 describe('modules that are loaded one by one', () => {
-  it('R-3.10 share breakers over any store, also where an adapter makes the layer', async () => {
+  it('R-3.10 share breakers over a store in memory, also where adapters alone make the layers', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'modules-'));
     try {
       const adapter = JSON.stringify(join(root, 'src/adapters/function.ts'));
+      const store = JSON.stringify(join(root, 'src/stores/memory.ts'));
       const program = `import { guardFunction } from ${adapter};
-        const twice = guardFunction('twice', (n) => 2 * n, { shareBreakers: true });
-        console.log(JSON.stringify(await twice(21)));`;
+        import { memoryStore } from ${store};
+        const reset = () => { throw Object.assign(new Error('reset'), { code: 'ECONNRESET' }); };
+        const policy = { breaker: { failureThreshold: 1 }, retry: { maxAttempts: 1 } };
+        const options = { policy, store: memoryStore(), shareBreakers: true };
+        const kinds = [];
+        for (const down of [1, 2].map(() => guardFunction('down', reset, options)))
+          await down(1).catch(({ kind }) => kinds.push(kind));
+        console.log(JSON.stringify(kinds));`;
       await writeFile(join(folder, 'program.mjs'), program);
-      expect(await run('program.mjs', folder)).toBe(42);
+      expect(await run('program.mjs', folder)).toEqual(['transport_error', 'circuit_open']);
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -108,7 +108,7 @@ describe('the package', () => {
     expect(readFileSync(join(installed, 'dist/inspect/page-asset.js'), 'utf8')).not.toContain('.ci/');
   });
 
-  it('R-3.10 shares breakers over any store where an adapter is all that a program imports', () => {
+  it('R-3.10 makes a layer that shares breakers where an adapter is all that a program imports', () => {
     const program = `
       const { guardFunction } = await import('spillway/adapters/function');
       const twice = guardFunction('twice', (n) => 2 * n, { shareBreakers: true });
