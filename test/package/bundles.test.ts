@@ -75,7 +75,8 @@ describe('a bundle', () => {
   it('R-3.10 has what shares breakers with a store of Redis', async () => {
     const program = `import { createSpillway } from './src/index.ts';
       import { redisStore } from './src/stores/redis.ts';
-      const client = { isOpen: true, isReady: true, options: {}, on() {}, sendCommand: () => new Promise(() => undefined) };
+      const sendCommand = () => new Promise(() => undefined);
+      const client = { isOpen: true, isReady: true, options: {}, on() {}, sendCommand };
       createSpillway({ store: redisStore(client), shareBreakers: true });
       console.log(JSON.stringify('made'));
       process.exit();`;
