@@ -13,7 +13,7 @@ import type { StandIns } from './stand-ins.ts';
 const HEARTBEATS_PER_LEASE = 3;
 /** After a renewal that failed the next is asked for sooner, since there is less time left. */
 const RETRIES_PER_LEASE = 12;
-/** A renewal is asked for when half of what is left has passed; less than this is not waited for. */
+/** With no more than this left of a lease no renewal is asked for: its loss is waited for. */
 const LAST_MS = 1;
 /** The last part of a lease does not count: clocks of two machines do not run alike. */
 const MARGIN = 0.05;
